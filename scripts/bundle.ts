@@ -28,13 +28,13 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
 /** Each of these entries must be one file without imports of shared files. Some entries run in processes that may read only one folder. Other entries are imported by file name while a program runs. */
 const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   core: ['script/define-command.js'],
-  cli: ['o200k.js'],
+  cli: ['skills/o200k.js'],
   scripts: ['child/main.js'],
 }
 
 /** Entries that contain mostly data. Their source map would be larger than their code, so they have no source map. */
 const UNMAPPED: Readonly<Record<string, readonly string[]>> = {
-  cli: ['o200k.js'],
+  cli: ['skills/o200k.js'],
 }
 
 /** Packages of which we use only a small part. The bundle contains a copy of that part, and the licence of the package. */
@@ -44,7 +44,7 @@ const INLINED: readonly string[] = ['@noble/hashes/', '@oxc-project/runtime/', '
 const OLDEST_RUNTIME = 'node22'
 
 /** A source file that imports values from other packages. The bundle contains copies of these values, and does not import them. */
-const KNOWN_VALUES = 'known-values.ts'
+const KNOWN_VALUES = 'config/known-values.ts'
 
 for (const name of readdirSync('packages')) {
   const folder = join('packages', name)

@@ -21,7 +21,7 @@ interface SharedOptions {
 
 /** Renders every verb with its own options, and the options that several verbs share. */
 export function renderCliReference(): string {
-  const program = createProgram(() => undefined)
+  const program = createProgram()
   const shared = findSharedOptions(listVerbs(program))
   return [
     '# Command line reference',

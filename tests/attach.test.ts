@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { AGENT_SDKS } from '../packages/cli/src/agent-sdks.ts'
+import { AGENT_SDKS } from '../packages/cli/src/commands/agent-sdks.ts'
 import { stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 import { countGlue } from './sdks/glue.ts'

@@ -20,14 +20,14 @@ import { DEFAULT_SETTLE, FileSource, MemoryFileSystem, type SkillDecision } from
 import { DEFAULT_MCP_OPTIONS } from '@skillstoke/mcp'
 import { childProcesses, DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '@skillstoke/scripts'
 import { describe, expect, expectTypeOf, test } from 'vitest'
+import { DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../packages/cli/src/config/defaults.ts'
+import { ALLOWED_TOOLS_POLICIES } from '../packages/core/src/activation/allowed-tools.ts'
 import {
   DECISION_VERBS,
   type DecisionVerb,
   GRANT_VERBS,
   type GrantVerb,
-} from '../packages/cli/src/client/decision-verbs.ts'
-import { DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../packages/cli/src/config/defaults.ts'
-import { ALLOWED_TOOLS_POLICIES } from '../packages/core/src/activation/allowed-tools.ts'
+} from '../packages/core/src/answers/decide-skill.ts'
 import { UNBIND_MODES } from '../packages/core/src/binding/agent-binding.ts'
 import { IS_ABOUT_CODE } from '../packages/core/src/history/decisions.ts'
 import { INVALID_POLICIES } from '../packages/core/src/registry/candidate-builder.ts'

@@ -26,7 +26,7 @@ test.each<[what: string, file: string, pattern: RegExp]>([
     'packages/core/src/is-inside.ts',
     /function isInside\(|=== (\w+) \|\| [\w.]+\.startsWith\(`\$\{\1\}\/`\)/,
   ],
-  ['reads the result of `relative()`', 'packages/cli/src/real-path.ts', /`\.\.\$\{sep\}`/],
+  ['reads the result of `relative()`', 'packages/cli/src/config/real-path.ts', /`\.\.\$\{sep\}`/],
   [
     'defines the names of the tools',
     'packages/core/src/tool/tool-names.ts',

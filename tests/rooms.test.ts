@@ -40,6 +40,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'history',
     'events',
   ],
+  answers: ['skill', 'source', 'registry', 'catalog', 'reader', 'history', 'sync', 'script', 'runtime'],
 }
 // Files that every room may import. These files import no room themselves.
 const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance', 'quote', 'is-inside', 'defined']
@@ -116,6 +117,11 @@ test(`rooms import only what the table allows ${verifies('EXO-09')}`, () => {
     return !(ROOMS[room]?.includes(target) || EVERYWHERE.includes(target))
   })
   expect(wrong).toEqual([])
+})
+
+test('the command line has only its two entry points beside its rooms', () => {
+  const files = readdirSync('packages/cli/src', { withFileTypes: true }).filter(entry => entry.isFile())
+  expect(files.map(({ name }) => name).sort()).toEqual(['command.ts', 'main.ts'])
 })
 
 /** Returns every import of our packages in source files, and in the code fences of pages. */

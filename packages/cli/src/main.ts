@@ -2,8 +2,9 @@ import { Command, CommanderError } from 'commander'
 import { ApiError } from './client/api-error.ts'
 import { enableCodeCache } from './config/code-cache.ts'
 import { findStateDirectory } from './config/state-place.ts'
-import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
-import { nameProgram } from './program-name.ts'
+import { readVersion } from './config/version.ts'
+import { EXIT_OK, EXIT_USAGE, UsageError } from './terminal/exit-code.ts'
+import { nameProgram } from './terminal/program-name.ts'
 import { addChatVerbs } from './verbs/chat-verbs.ts'
 import { addFleetVerbs } from './verbs/fleet-verbs.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
@@ -12,8 +13,6 @@ import { addMcpVerbs } from './verbs/mcp-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
 import { addRunVerbs } from './verbs/run-verbs.ts'
 import { addTrustVerbs } from './verbs/trust-verbs.ts'
-import type { Finish } from './verbs/verb-options.ts'
-import { readVersion } from './version.ts'
 
 /** Runs one command. Sets the exit code to 0 for success, 1 for findings, and 2 if the command could not be carried out. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -22,9 +21,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     process.exit(error.code === 'EPIPE' ? EXIT_OK : EXIT_USAGE)
   })
   silenceSqlite()
-  const program = createProgram(code => {
-    process.exitCode = code
-  })
+  const program = createProgram()
   try {
     await program.parseAsync([...argv])
   } catch (thrown) {
@@ -45,7 +42,7 @@ async function toExitCode(thrown: unknown): Promise<number> {
   const [{ SkillError }, { toMessage }, { toTerminalText }] = await Promise.all([
     import('@skillstoke/core'),
     import('@skillstoke/core/internal'),
-    import('./output.ts'),
+    import('./terminal/output.ts'),
   ])
   const isExpected =
     thrown instanceof UsageError ||
@@ -62,7 +59,7 @@ async function toExitCode(thrown: unknown): Promise<number> {
 }
 
 /** Creates the command line program with all its verbs. */
-export function createProgram(finish: Finish): Command {
+export function createProgram(): Command {
   const program = new Command('stoke')
     .configureOutput({ writeOut: text => process.stdout.write(nameProgram(text)) })
     .description(
@@ -94,13 +91,13 @@ XDG_STATE_HOME, NO_COLOR; for dev and chat also SKILLSTOKE_MODEL, SKILLSTOKE_BAS
 serve also SKILLSTOKE_HOST, SKILLSTOKE_PORT, SKILLSTOKE_TOKEN, SKILLSTOKE_SESSION_KEY, SKILLSTOKE_MAX_SESSIONS.
 Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
     )
-  addFollowVerbs(program, finish)
-  addMcpVerbs(program, finish)
-  addChatVerbs(program, finish)
-  addLookVerbs(program, finish)
-  addRunVerbs(program, finish)
-  addTrustVerbs(program, finish)
-  addProjectVerbs(program, finish)
-  addFleetVerbs(program, finish)
+  addFollowVerbs(program)
+  addMcpVerbs(program)
+  addChatVerbs(program)
+  addLookVerbs(program)
+  addRunVerbs(program)
+  addTrustVerbs(program)
+  addProjectVerbs(program)
+  addFleetVerbs(program)
   return program
 }

@@ -39,12 +39,68 @@ export { revisionOf } from './skill/manifest.ts'
 export { DecidedFolders, keyOf as keyOfPlace, moveFolders, placeOfSource } from './history/decisions.ts'
 export { DEFAULT_HISTORY_LENGTH, LOG_OPTIONS } from './history/revision-log.ts'
 
+// For the command line and the API of the dev server: one answer to each question about skills.
+export type { Answering } from './answers/answering.ts'
+export {
+  DECISION_VERBS,
+  type DecisionVerb,
+  decideSkill,
+  GRANT_VERBS,
+  type GrantVerb,
+  grantSkill,
+} from './answers/decide-skill.ts'
+export {
+  describeGrants,
+  describeScripts,
+  type DescribedScripts,
+} from './answers/describe-scripts.ts'
+export {
+  type Comparison,
+  compareSkill,
+  describeLastChange,
+  describeModified,
+  findDifference,
+  type SkillDiff,
+} from './answers/differences.ts'
+export {
+  capabilitiesOf,
+  doubtsAbout,
+  findUnreported,
+  listWaiting,
+  type WaitingRow,
+  withUnreported,
+} from './answers/doubts.ts'
+export {
+  countSkills,
+  isMisnamed,
+  listNotSkills,
+  listSkills,
+  type ListedSource,
+  type SkillList,
+  type SourcesStatus,
+} from './answers/list-skills.ts'
+export {
+  type FileInfo,
+  type FileText,
+  findMeant,
+  type SkillDetail,
+  showSkill,
+  showSkillFile,
+} from './answers/show-skill.ts'
+export {
+  type DecidedRow,
+  type GenerationId,
+  type SkillRow,
+  type SkillTokens,
+  toGenerationId,
+  toRow,
+} from './answers/skill-row.ts'
+
 // For the command line: functions that display, check and write skills.
 export { describePlace, isError } from './skill/diagnostic.ts'
 export { targetOf } from './registry/generation.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
-export { isNearlySkillFile } from './source/describe-not-skill.ts'
 export { sortFiles } from './skill/manifest.ts'
 export { DEFAULT_CATALOG_TOKENS } from './catalog/render-catalog.ts'
 export { type FolderFile, replaceFolder } from './authoring/folder-swap.ts'

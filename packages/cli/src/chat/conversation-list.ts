@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { type ConversationStore, type ConversationSummary, openConversationStore } from '@skillstoke/agent'
-import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK } from '../exit-code.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
-import { findProgramName } from '../program-name.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { findProgramName } from '../terminal/program-name.ts'
 import { CHAT_TENANT, findConversationFile } from './conversation-file.ts'
 
 /** Implements `stoke chat --list`: prints the stored conversations, the newest first. */

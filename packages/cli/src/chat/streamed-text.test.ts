@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toTerminalText } from '../output.ts'
+import { toTerminalText } from '../terminal/output.ts'
 import { StreamedText } from './streamed-text.ts'
 
 const FAMILY = '👩\u200d👩\u200d👧'

@@ -1,4 +1,4 @@
-import { toTerminalText } from '../output.ts'
+import { toTerminalText } from '../terminal/output.ts'
 
 // The next character decides whether these characters are shown as they are: invisible characters, the first half of a
 // surrogate pair, and a carriage return.

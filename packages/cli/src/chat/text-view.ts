@@ -11,7 +11,7 @@ import {
   toAdvice,
   toTerminalLine,
   toTerminalText,
-} from '../output.ts'
+} from '../terminal/output.ts'
 import { CHAT_COMMANDS } from './chat-commands.ts'
 import type { ChatView, OpenedChat, TurnOutcome } from './chat-view.ts'
 import type { ShownSkill } from './shown-skill.ts'
@@ -32,26 +32,22 @@ export interface TextViewOptions {
 }
 
 const DESCRIPTION_WIDTH = 60
-const RESULT_WIDTH = 200
 
 /** Shows a chat as text. Prints the answer of the model as it arrives, and one line for everything else. */
 export class TextView implements ChatView {
   readonly #options: TextViewOptions
-  /** Prints what `stoke dev` prints, too: changes, notices, prefixes and tool calls. */
+  /** Prints what `stoke dev` prints, too: changes and the events of turns. */
   readonly #dev: DevPrinter
   readonly #text = new StreamedText()
   /** Whether an answer has begun and its last line is not complete. */
   #isInAnswer = false
-  #isReasoning = false
-  /** Whether the next model call follows a notice. */
-  #hasNotice = false
   /** Prints that wait for the end of the answer, because they would cut it in two. */
   readonly #deferred: (() => void)[] = []
 
   constructor(options: TextViewOptions) {
     this.#options = options
     const print = (line = ''): void => options.print(line)
-    this.#dev = new DevPrinter({ ...options, print })
+    this.#dev = new DevPrinter({ ...options, print, isStreamed: true })
   }
 
   opened({ id, messages, lastAnswer, command, model, generation }: OpenedChat): void {
@@ -87,52 +83,7 @@ export class TextView implements ChatView {
       return
     }
     this.#endAnswer()
-    const { print, paint } = this.#options
-    switch (event.kind) {
-      case 'skills-updated':
-        this.#dev.told(event.update)
-        this.#hasNotice = true
-        break
-      case 'model-call':
-        // Without a notice, an unchanged prefix is not worth a line.
-        if (this.#hasNotice || !event.prefix.isUnchanged) this.#dev.prefix(event.step, event.prefix)
-        this.#hasNotice = false
-        this.#isReasoning = false
-        break
-      case 'reasoning':
-        if (!this.#isReasoning) print(paint('dim', '  thinking'))
-        this.#isReasoning = true
-        break
-      case 'skill-invoked':
-        this.#dev.toolCall(`/${toTerminalLine(event.name)}`, { revision: shortDigest(event.revision) })
-        break
-      case 'tool-call':
-        this.#dev.toolCall(toTerminalLine(event.name), event.input ?? {})
-        break
-      case 'tool-result':
-        this.#printFailure(event.output)
-        break
-      case 'compacted': {
-        const kept = event.restored.length === 0 ? 'no skill' : toTerminalLine(event.restored.join(', '))
-        print(paint('dim', `  compacted ${event.messages} messages to a summary; loaded again: ${kept}`))
-        break
-      }
-      case 'finish':
-        if (event.hasReachedLimit)
-          print(
-            paint(
-              'yellow',
-              `  stopped after ${event.steps} model calls; send a message to let the model go on`,
-            ),
-          )
-        else if (event.text === '' && event.pending.length === 0)
-          print(paint('yellow', `  the model answered nothing (${toTerminalLine(event.finishReason)})`))
-        break
-      case 'model-answer':
-        break
-      default:
-        event satisfies never
-    }
+    this.#dev.happened(event)
   }
 
   stopped(outcome: Exclude<TurnOutcome, 'answered' | 'waiting'>, reason: string): void {
@@ -220,14 +171,6 @@ export class TextView implements ChatView {
           `/${report.name} is a command here; to use the skill ${report.name}, ask for it without the slash`,
         ),
       )
-  }
-
-  /** Prints why a tool failed. A tool that worked needs no second line. */
-  #printFailure(output: unknown): void {
-    const { isError, text } = (output ?? {}) as { readonly isError?: unknown; readonly text?: unknown }
-    if (isError !== true) return
-    const { print, paint } = this.#options
-    print(`    ${paint('red', 'failed')}: ${shorten(String(text), RESULT_WIDTH)}`)
   }
 
   /** Completes the last line of an answer, and prints what waited for the end of the answer. */

@@ -1,33 +1,10 @@
-import type { SkillExplanation } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, LONGEST_TIMER_MS, number } from '@skillstoke/core/internal'
-import type { PublishReport } from '@skillstoke/fleet'
+import { checkOptions, defined, type KnownOptions, LONGEST_TIMER_MS, number } from '@skillstoke/core/internal'
 import { createParser } from 'eventsource-parser'
+import { hc, type InferRequestType } from 'hono/client'
+import type { Api } from '../server/api.ts'
 import { ApiError } from './api-error.ts'
-import {
-  type ApiFailure,
-  type DecideRequest,
-  type FileText,
-  type FleetList,
-  type FleetRollbackRequest,
-  type GrantRequest,
-  KEY_HEADER,
-  type LoginResult,
-  type NotSkillList,
-  type ReloadResult,
-  type RollbackResult,
-  type RunEvent,
-  type RunRequest,
-  type ServerEvent,
-  type ServerStatus,
-  type SessionList,
-  type SkillDetail,
-  type SkillDiff,
-  type SkillHistory,
-  type SkillList,
-  type SkillRow,
-  type SkillScriptsInfo,
-} from './api-types.ts'
-import type { ChatDetail, ChatEvent, ChatRequest } from './chat-types.ts'
+import { type ApiFailure, KEY_HEADER, type RunEvent, type ServerEvent } from './api-types.ts'
+import type { ChatEvent, ChatRequest } from './chat-types.ts'
 import { readJsonLines } from './json-lines.ts'
 
 export interface ApiClientOptions {
@@ -57,7 +34,6 @@ export interface EventStreamOptions {
 }
 
 const KNOWN_STREAM: KnownOptions<EventStreamOptions> = { signal: true, onConnection: true }
-
 const KNOWN_WHY: KnownOptions<{ readonly session?: string }> = { session: true }
 const KNOWN_SIGNAL: KnownOptions<{ readonly signal?: AbortSignal }> = { signal: true }
 const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs: TIMEOUT }
@@ -65,8 +41,12 @@ const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs:
 const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
 
+type Routes = ReturnType<typeof hc<Api>>
+type BodyOf<Route> = Readonly<InferRequestType<Route> extends { json: infer Body } ? Body : never>
+
 /**
- * A typed client of the API of `stoke dev`. The page, other commands and your own programs use it.
+ * A typed client of the API of `stoke dev`. The page, other commands and your own programs use it. A name of a skill may
+ * also be the `target` of a row. Each method throws an ApiError if the server refuses the request.
  *
  * @example
  * ```ts no-run
@@ -78,106 +58,111 @@ const MAX_RETRY_MS = 5_000
  * ```
  */
 export class ApiClient {
-  readonly #url: string
-  readonly #token: string | undefined
-  readonly #key: (() => string | null) | undefined
   readonly #timeoutMs: number
+  readonly #api: Routes
 
   constructor(options: ApiClientOptions = {}) {
     checkOptions('ApiClient', options, KNOWN)
-    this.#url = options.url?.replace(/\/$/, '') ?? ''
-    this.#token = options.token
-    this.#key = options.key
-    this.#timeoutMs = options.timeoutMs ?? DEFAULT_API_TIMEOUT_MS
+    const { url = '', token, key, timeoutMs = DEFAULT_API_TIMEOUT_MS } = options
+    this.#timeoutMs = timeoutMs
+    this.#api = hc<Api>(`${url.replace(/\/$/, '')}/api`, {
+      headers: () =>
+        defined({
+          authorization: token === undefined ? undefined : `Bearer ${token}`,
+          [KEY_HEADER]: key?.() ?? undefined,
+        }),
+      fetch: async (input: Parameters<typeof fetch>[0], init?: RequestInit) =>
+        await fetchOrThrow(input, { ...within(timeoutMs), ...init }),
+    })
   }
 
   /**
    * Logs a page in with the token. The response sets a cookie, and contains a key that later requests need in addition
    * to the cookie.
    */
-  async login(token: string): Promise<LoginResult> {
-    return (await this.#request('POST', '/api/login', { token })) as LoginResult
+  async login(token: string) {
+    return await read(this.#api.login.$post({ json: { token } }))
   }
 
-  async status(): Promise<ServerStatus> {
-    return (await this.#request('GET', '/api/generation')) as ServerStatus
+  async status() {
+    return await read(this.#api.generation.$get())
   }
 
-  async skills(): Promise<SkillList> {
-    return (await this.#request('GET', '/api/skills')) as SkillList
+  async skills() {
+    return await read(this.#api.skills.$get())
   }
 
   /** Lists the files and folders in the sources that are not skills. */
-  async notSkills(): Promise<NotSkillList> {
-    return (await this.#request('GET', '/api/not-skills')) as NotSkillList
+  async notSkills() {
+    return await read(this.#api['not-skills'].$get())
   }
 
-  /**
-   * Returns one skill with its files and instructions. `name` is a skill name or the `target` of a row.
-   * @throws {ApiError} NOT_FOUND, with the sources that were searched
-   */
-  async skill(name: string): Promise<SkillDetail> {
-    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}`)) as SkillDetail
+  /** Lists the revisions that wait for approval. */
+  async pending() {
+    return await read(this.#api.pending.$get())
+  }
+
+  /** Returns one skill with its files and instructions. NOT_FOUND names the sources that were searched. */
+  async skill(name: string) {
+    return await read(this.#api.skills[':name'].$get(of(name)))
   }
 
   /**
    * Explains why a skill does not reach conversations, by naming the step that stopped the skill. If `session` is
    * given, explains why the skill does not reach that conversation. `name` is a skill name, a folder name, or a path.
-   * @throws {ApiError} NOT_FOUND for an unknown conversation
    */
-  async why(name: string, options: { readonly session?: string } = {}): Promise<SkillExplanation> {
+  async why(name: string, options: { readonly session?: string } = {}) {
     checkOptions('why()', options, KNOWN_WHY)
-    const query = options.session === undefined ? '' : `?session=${encodeURIComponent(options.session)}`
-    return (await this.#request(
-      'GET',
-      `/api/skills/${encodeURIComponent(name)}/why${query}`,
-    )) as SkillExplanation
+    return await read(this.#api.skills[':name'].why.$get({ ...of(name), query: options }))
   }
 
   /**
    * Returns the change that was refused or waits for approval. If the skill has no such change, returns the last
-   * change. `name` is a skill name or `source/name`.
+   * change.
    */
-  async diff(name: string): Promise<SkillDiff> {
-    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/diff`)) as SkillDiff
+  async diff(name: string) {
+    return await read(this.#api.skills[':name'].diff.$get(of(name)))
   }
 
-  /** Returns the recorded history of a skill, newest first. @throws {ApiError} NOT_FOUND */
-  async history(name: string): Promise<SkillHistory> {
-    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/history`)) as SkillHistory
+  /** Compares two revisions, given by their first digits. By default, compares the last two. */
+  async compare(name: string, revisions: { readonly from?: string; readonly to?: string } = {}) {
+    return await read(this.#api.skills[':name'].compare.$get({ ...of(name), query: revisions }))
   }
 
-  /** Records a decision about a skill. @throws {ApiError} NOT_FOUND; CONFLICT when a newer revision exists */
-  async decide(request: DecideRequest): Promise<SkillRow> {
-    return (await this.#request('POST', '/api/decide', request)) as SkillRow
+  /** Returns the recorded history of a skill, newest first. */
+  async history(name: string) {
+    return await read(this.#api.skills[':name'].history.$get(of(name)))
   }
 
-  /** Returns the commands and scripts of a skill, and their capabilities. @throws {ApiError} NOT_FOUND */
-  async scripts(name: string): Promise<SkillScriptsInfo> {
-    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/scripts`)) as SkillScriptsInfo
+  /** Records a decision about a skill. CONFLICT means that a newer revision exists. */
+  async decide(request: BodyOf<Routes['decide']['$post']>) {
+    return await read(this.#api.decide.$post({ json: request }))
   }
 
-  /** Grants or revokes capabilities. @throws {ApiError} NOT_FOUND */
-  async grant(request: GrantRequest): Promise<SkillRow> {
-    return (await this.#request('POST', '/api/grant', request)) as SkillRow
+  /** Returns the commands and scripts of a skill, and their capabilities. */
+  async scripts(name: string) {
+    return await read(this.#api.skills[':name'].scripts.$get(of(name)))
   }
 
-  /**
-   * Runs a command or a script. Yields progress and output, then the result or the failure. Aborting the signal stops the run.
-   * @throws {ApiError} for an invalid request
-   */
+  /** Grants or revokes capabilities. */
+  async grant(request: BodyOf<Routes['grant']['$post']>) {
+    return await read(this.#api.grant.$post({ json: request }))
+  }
+
+  /** Runs a command or a script. Yields progress and output, then the result or the failure. Aborting the signal stops the run. */
   async *run(
-    request: RunRequest,
+    request: BodyOf<Routes['run']['$post']>,
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<RunEvent, void, undefined> {
     checkOptions('run()', options, KNOWN_SIGNAL)
-    yield* this.#lines<RunEvent>('/api/run', request, options.signal)
+    yield* readJsonLines<RunEvent>(
+      await this.#api.run.$post({ json: request }, { init: { signal: options.signal ?? null } }),
+    )
   }
 
   /**
    * Asks a question in a playground conversation. Yields the events of the turn: text, tool calls, notices of changed
    * skills, and at the end `finish` or `failed`. Aborting the signal stops the model.
-   * @throws {ApiError} NOT_FOUND for an unknown conversation or skill; TOO_MANY; INVALID_REQUEST
    *
    * @example
    * ```ts no-run
@@ -195,49 +180,50 @@ export class ApiClient {
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<ChatEvent, void, undefined> {
     checkOptions('ask()', options, KNOWN_SIGNAL)
-    yield* this.#lines<ChatEvent>('/api/chat', request, options.signal)
+    yield* readJsonLines<ChatEvent>(
+      await this.#api.chat.$post({ json: request }, { init: { signal: options.signal ?? null } }),
+    )
   }
 
   /**
    * Returns a playground conversation: its exact system text, messages and tools, the loaded skills, and the prefix of
-   * each model call. @throws {ApiError} NOT_FOUND
+   * each model call.
    */
-  async chat(id: string): Promise<ChatDetail> {
-    return (await this.#request('GET', `/api/chat/${encodeURIComponent(id)}`)) as ChatDetail
+  async chat(id: string) {
+    const param = { id: encodeURIComponent(id) }
+    return await read(this.#api.chat[':id'].$get({ param }))
   }
 
-  /** Restores an earlier revision. `revision` is the whole digest. @throws {ApiError} NOT_FOUND, CONFLICT, READ_ONLY */
-  async rollback(skill: string, revision: string): Promise<RollbackResult> {
-    return (await this.#request('POST', '/api/rollback', { skill, revision })) as RollbackResult
+  /** Restores an earlier revision. `revision` is the whole digest. */
+  async rollback(skill: string, revision: string) {
+    return await read(this.#api.rollback.$post({ json: { skill, revision } }))
   }
 
   /** Returns the followed fleets: the published versions, and which agent serves what. */
-  async fleet(): Promise<FleetList> {
-    return (await this.#request('GET', '/api/fleet')) as FleetList
+  async fleet() {
+    return await read(this.#api.fleet.$get())
   }
 
-  /**
-   * Publishes an earlier version of a skill to a fleet again. Needs the rights of a publisher.
-   * @throws {ApiError} NOT_FOUND; CONFLICT if the skill has not the expected version
-   */
-  async rollbackFleet(request: FleetRollbackRequest): Promise<PublishReport> {
-    return (await this.#request('POST', '/api/fleet/rollback', request)) as PublishReport
+  /** Publishes an earlier version of a skill to a fleet again. Needs the rights of a publisher. */
+  async rollbackFleet(request: BodyOf<Routes['fleet']['rollback']['$post']>) {
+    return await read(this.#api.fleet.rollback.$post({ json: request }))
   }
 
-  /** Returns a file of a skill, from the same revision that `skill()` returns. @throws {ApiError} NOT_FOUND */
-  async file(name: string, path: string): Promise<FileText> {
-    const query = `?path=${encodeURIComponent(path)}`
-    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/file${query}`)) as FileText
+  /** Returns a file of a skill, from the same revision that `skill()` returns. */
+  async file(name: string, path: string) {
+    return await read(this.#api.skills[':name'].file.$get({ ...of(name), query: { path } }))
   }
 
-  async sessions(): Promise<SessionList> {
-    return (await this.#request('GET', '/api/sessions')) as SessionList
+  async sessions() {
+    return await read(this.#api.sessions.$get())
   }
 
   /** Reads all sources again. Later requests see every file that was written before this call. */
-  async reload(options: { readonly timeoutMs?: number } = {}): Promise<ReloadResult> {
+  async reload(options: { readonly timeoutMs?: number } = {}) {
     checkOptions('reload()', options, KNOWN_RELOAD)
-    return (await this.#request('POST', '/api/reload', {}, options.timeoutMs)) as ReloadResult
+    return await read(
+      this.#api.reload.$post({ json: {} }, { init: within(options.timeoutMs ?? this.#timeoutMs) }),
+    )
   }
 
   /**
@@ -272,17 +258,18 @@ export class ApiClient {
     signal: AbortSignal | undefined,
     onOpen: () => void,
   ): AsyncGenerator<{ id: string | undefined; event: ServerEvent }, void, undefined> {
-    const response = await fetch(`${this.#url}/api/events`, {
-      headers: { ...this.#headers(), ...(lastId === undefined ? {} : { 'last-event-id': lastId }) },
-      ...(signal === undefined ? {} : { signal }),
-    })
-    if (!response.ok || response.body === null) throw await toError(response)
+    const { body } = await this.#api.events.$get(
+      {},
+      { headers: lastId === undefined ? {} : { 'last-event-id': lastId }, init: { signal: signal ?? null } },
+    )
     onOpen()
     const received: { id: string | undefined; event: ServerEvent }[] = []
     const parser = createParser({
       onEvent: ({ id, data }) => received.push({ id, event: JSON.parse(data) as ServerEvent }),
     })
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+    const reader = (body as ReadableStream<Uint8Array<ArrayBuffer>>)
+      .pipeThrough(new TextDecoderStream())
+      .getReader()
     try {
       for (let part = await reader.read(); !part.done; part = await reader.read()) {
         parser.feed(part.value)
@@ -292,55 +279,31 @@ export class ApiClient {
       await reader.cancel().catch(() => undefined) // fails if the stream is broken
     }
   }
-
-  /** Sends a request, and yields each line of the response. */
-  async *#lines<T>(
-    path: string,
-    body: unknown,
-    signal: AbortSignal | undefined,
-  ): AsyncGenerator<T, void, undefined> {
-    const response = await fetch(`${this.#url}${path}`, {
-      method: 'POST',
-      headers: { ...this.#headers(), 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      ...(signal === undefined ? {} : { signal }),
-    })
-    if (!response.ok || response.body === null) throw await toError(response)
-    yield* readJsonLines<T>(response.body)
-  }
-
-  async #request(
-    method: 'GET' | 'POST',
-    path: string,
-    body?: unknown,
-    timeoutMs: number = this.#timeoutMs,
-  ): Promise<unknown> {
-    const response = await fetch(`${this.#url}${path}`, {
-      method,
-      headers: { ...this.#headers(), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      signal: AbortSignal.timeout(timeoutMs),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    if (!response.ok) throw await toError(response)
-    return await response.json()
-  }
-
-  #headers(): Record<string, string> {
-    const key = this.#key?.()
-    return {
-      ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
-      ...(key ? { [KEY_HEADER]: key } : {}),
-    }
-  }
 }
 
-async function toError(response: Response): Promise<ApiError> {
+async function read<T>(response: Promise<{ json(): Promise<T> }>): Promise<T> {
+  return await (await response).json()
+}
+
+function within(timeoutMs: number): RequestInit {
+  return { signal: AbortSignal.timeout(timeoutMs) }
+}
+
+/** Names a skill in the path of a request. */
+function of(name: string): { param: { name: string } } {
+  return { param: { name: encodeURIComponent(name) } }
+}
+
+/** @throws {ApiError} if the server refuses the request */
+async function fetchOrThrow(...request: Parameters<typeof fetch>): Promise<Response> {
+  const response = await fetch(...request)
+  if (response.ok && response.body !== null) return response
   const failure = (await response.json().catch(() => undefined)) as ApiFailure | undefined
   const { code, message } = failure?.error ?? {
     code: 'FAILED' as const,
     message: `the server answered with ${response.status} ${response.statusText}`,
   }
-  return new ApiError(response.status, code, message)
+  throw new ApiError(response.status, code, message)
 }
 
 async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {

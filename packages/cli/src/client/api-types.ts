@@ -1,212 +1,42 @@
 import type { TokenUsage } from '@skillstoke/agent'
-import type {
-  Diagnostic,
-  Digest,
-  RollbackOutcome,
-  SkillChange,
-  SkillCommand,
-  SkillExplanation,
-  SkillFacet,
-  SkillStatus,
-  SourceReport,
-  SourceStatus,
-} from '@skillstoke/core'
-import type {
-  CommandProgress,
-  NotSkills,
-  RevisionRecord,
-  ScriptContainment,
-  ScriptLine,
-} from '@skillstoke/core/source'
+import type { Digest, SkillChange, SkillFacet, SkillStatus, SourceReport } from '@skillstoke/core'
+import type { DescribedScripts, GenerationId, SkillRow, SourcesStatus } from '@skillstoke/core/internal'
+import type { CommandProgress, ScriptContainment, ScriptLine } from '@skillstoke/core/source'
 import type { FleetReport } from '@skillstoke/fleet'
-import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
-/**
- * Identifies a generation. `number` has a meaning only within one server process. `digest` is equal on all machines
- * that serve the same skills.
- */
-export interface GenerationId {
-  readonly number: number
-  readonly digest: Digest
-}
+// The answers to questions about skills, which the command line gives without a server, too.
+export type {
+  DecidedRow,
+  DecisionVerb,
+  FileInfo,
+  FileText,
+  GenerationId,
+  GrantVerb,
+  ListedSource as SourceState,
+  SkillDetail,
+  SkillDiff,
+  SkillList,
+  SkillRow,
+  SkillTokens,
+} from '@skillstoke/core/internal'
+export type { NotSkills as NotSkillList } from '@skillstoke/core/source'
 
 /** `GET /api/generation` */
-export interface ServerStatus {
+export interface ServerStatus extends SourcesStatus {
   /** Random id that the server chooses at each start. Every event id begins with this id. */
   readonly startId: string
   readonly pid: number
   readonly version: string
-  readonly generation: GenerationId
-  /** Number of skills with each status. */
-  readonly counts: Readonly<Record<SkillStatus, number>>
-  readonly sources: readonly SourceState[]
   readonly stateDirectory: string
   /** Name of the model that answers in the conversation of the demo agent and in the playground. */
   readonly model: string
 }
 
-/** State of one source, for example its path, how it is watched, and its diagnostics. */
-export interface SourceState extends SourceStatus {
-  /** Path or URL of the source, as the user wrote it. */
-  readonly path: string
-  /** Number of skills found in the source. */
-  readonly skills: number
-  readonly diagnostics: readonly Diagnostic[]
-}
-
-/** Token counts with the o200k vocabulary. For models with another vocabulary, these counts are estimates. */
-export interface SkillTokens {
-  /** Number of tokens of the name and the description. */
-  readonly listed: number
-  readonly body: number
-}
-
-/** One skill folder in a source, even if it is not served. */
-export interface SkillRow {
-  readonly name: string
-  readonly description: string
-  readonly source: string
-  /** Location of the folder. If the folder is on disk, this is an absolute path. */
-  readonly location: string
-  /** Identifier that names only this folder, for requests and for the command line. */
-  readonly target: string
-  /** Revision of the newest files in the folder. Null if the skill is broken. */
-  readonly revision: Digest | null
-  /** The served revision. Null if no revision of this folder is served. */
-  readonly serving: Digest | null
-  readonly status: SkillStatus
-  /** Other folders with the same content, in order of precedence. */
-  readonly copies: readonly { readonly source: string; readonly location: string }[]
-  readonly diagnostics: readonly Diagnostic[]
-  /** Null while the tokens are being counted, and for a skill that is not served. */
-  readonly tokens: SkillTokens | null
-  /** Uses of the skill in this process. Null if the skill was not used since the server started. */
-  readonly usage: SkillUseSummary | null
-}
-
-/** The uses of a skill since the server started. */
-export interface SkillUseSummary {
-  readonly count: number
-  /** Wall time of the last use, as an ISO date. */
-  readonly lastAt: string
-  /** Revision of the last use. */
-  readonly revision: Digest
-}
-
-/** `GET /api/skills`: every skill folder in the sources, sorted by name and then by precedence. */
-export interface SkillList {
-  readonly generation: GenerationId
-  readonly skills: readonly SkillRow[]
-  readonly sources: readonly SourceReport[]
-}
-
-/** `GET /api/not-skills`: the files and folders in the sources that are not skills. */
-export type NotSkillList = NotSkills
-
-export interface FileInfo {
-  readonly path: string
-  readonly digest: Digest
-  /** Size in bytes. */
-  readonly size: number
-}
-
-/** `GET /api/skills/:name` */
-export interface SkillDetail {
-  readonly generation: GenerationId
-  /**
-   * All folders with this name. The first one is the requested folder, or the served folder if the request contains
-   * only a name.
-   */
-  readonly skills: readonly SkillRow[]
-  /**
-   * Revision from which `files`, `text` and `body` come. Normally the served revision. If the request named a folder
-   * that is not served, the newest revision of that folder. Null if the folder has no valid revision.
-   */
-  readonly revision: Digest | null
-  /** Files of `revision`. Empty if `revision` is null. */
-  readonly files: readonly FileInfo[]
-  /** Text of the SKILL.md of `revision`. Null if `revision` is null. */
-  readonly text: string | null
-  /** Instructions without the frontmatter. */
-  readonly body: string | null
-  /** Text of the SKILL.md on disk, if this text was refused. Line numbers of the diagnostics refer to this text. */
-  readonly refusedText: string | null
-  /** The steps by which the skill reaches a conversation. */
-  readonly explanation: SkillExplanation
-}
-
-/** `GET /api/skills/:name/diff` */
-export interface SkillDiff {
-  /**
-   * `refused` and `waiting` mean that the diff compares the refused or waiting text with the served revision. `changed`
-   * means that the diff shows the last change since the server started.
-   */
-  readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
-  /**
-   * The newer of the two compared revisions. Null if the text of the newer revision is broken, or if there is no
-   * difference.
-   */
-  readonly to: Digest | null
-  /** Unified diff. Empty if nothing differs. */
-  readonly text: string
-  /** Capabilities that the newer revision declares and the older revision does not. */
-  readonly newCapabilities: readonly string[]
-}
-
-export type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
-
-/** `POST /api/decide` */
-export interface DecideRequest {
-  readonly verb: DecisionVerb
-  /** Skill name, or `source/name`. */
-  readonly skill: string
-  /**
-   * Whole digest of the revision that the caller has seen. The request fails if a newer revision of the skill exists.
-   * Required for `approve`, `reject` and `pin`.
-   */
-  readonly revision?: string
-  readonly note?: string
-  /**
-   * Whether the caller accepts invisible characters, and scripts that are not UTF-8 text. If false, the server refuses a
-   * revision with such characters or scripts and responds with HIDDEN_TEXT.
-   */
-  readonly confirmHidden?: boolean
-}
-
-/** `POST /api/grant` */
-export interface GrantRequest {
-  readonly verb: GrantVerb
-  /** Skill name, or `source/name`. */
-  readonly skill: string
-  readonly capabilities: readonly string[]
-  /**
-   * Whole digest of the revision that the caller has seen. The request fails if a newer revision of the skill exists.
-   * Required for `grant`.
-   */
-  readonly revision?: string
-}
-
 /** `GET /api/skills/:name/scripts` */
-export interface SkillScriptsInfo {
-  /** Revision of the code that answers calls. Null if no code is loaded. */
-  readonly revision: Digest | null
-  readonly commands: readonly SkillCommand[]
-  /** Files below `scripts/` that belong to no command. */
-  readonly scripts: readonly string[]
-  /** Capabilities that the skill may use (`granted`), asks for (`asked`), or asks for without a grant (`missing`). */
-  readonly granted: readonly string[]
-  readonly asked: readonly string[]
-  readonly missing: readonly string[]
-  /** Problems in the newest code. */
-  readonly problems: readonly Diagnostic[]
+export interface SkillScriptsInfo extends DescribedScripts {
   /** How scripts are contained. */
   readonly containment: ScriptContainment
 }
-
-/** `POST /api/run` */
-export type RunRequest =
-  | { readonly skill: string; readonly command: string; readonly input: unknown }
-  | { readonly skill: string; readonly path: string; readonly args: readonly string[] }
 
 /** Events that `POST /api/run` sends, one per line. The last event is the result or the failure. */
 export type RunEvent =
@@ -221,29 +51,6 @@ export type RunEvent =
       readonly durationMs: number
     }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly durationMs: number }
-
-/** `POST /api/rollback` */
-export interface RollbackResult {
-  readonly skill: string
-  readonly from?: Digest | undefined
-  readonly to: Digest
-  /** How the rollback was done: the files were written, the revision was pinned, or nothing had to change. */
-  readonly how: RollbackOutcome['how']
-}
-
-/** `GET /api/skills/:name/history` */
-export interface SkillHistory {
-  /** Records, newest first. */
-  readonly records: readonly RevisionRecord[]
-}
-
-/** `GET /api/skills/:name/file?path=` */
-export interface FileText extends FileInfo {
-  readonly revision: Digest
-  /** Text of the file. In a file that is not text, bytes are written as escapes such as `<0xFF>`. */
-  readonly text: string
-  readonly isText: boolean
-}
 
 /** One model call. Every digest is shortened to eight digits. */
 export interface ModelCall {
@@ -436,15 +243,4 @@ export interface FleetList {
     /** Why the servers do not answer; `null` if they do. */
     readonly failure: string | null
   }[]
-}
-
-/** Asks for an earlier version of a published skill. */
-export interface FleetRollbackRequest {
-  /** Label of the source that follows the fleet. */
-  readonly source: string
-  readonly skill: string
-  /** @default the newest version with other files */
-  readonly version?: number
-  /** The version that the caller has seen. */
-  readonly expect: number
 }

@@ -1,11 +1,13 @@
 /**
- * Yields the value of each line of JSON. Skips blank lines, which only keep the connection open. Cancels the stream when
+ * Yields the value of each line of JSON in a response. Skips blank lines, which only keep the connection open. Cancels the stream when
  * the caller stops reading.
  */
 export async function* readJsonLines<T>(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  response: Pick<Response, 'body'>,
 ): AsyncGenerator<T, void, undefined> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  const reader = (response.body as ReadableStream<Uint8Array<ArrayBuffer>>)
+    .pipeThrough(new TextDecoderStream())
+    .getReader()
   let rest = ''
   try {
     for (let part = await reader.read(); !part.done; part = await reader.read()) {

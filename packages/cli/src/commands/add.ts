@@ -4,7 +4,7 @@ import type { Skill } from '@skillstoke/core'
 import { describeNewCapabilities, replaceFolder, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { realPath } from '../config/real-path.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { type CopiedFiles, carryLeftOut } from '../lock/left-out-files.ts'
@@ -17,32 +17,39 @@ import {
   readLock,
   writeLock,
 } from '../lock/lock-file.ts'
-import { noteSource } from '../named-places.ts'
-import { createPaint, type Paint, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
-import { realPath } from '../real-path.ts'
+import { noteSource } from '../skills/named-places.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  type Paint,
+  printFindings,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
 
 export interface AddFlags {
-  readonly json: boolean
-  readonly isAll: boolean
+  readonly json?: boolean
+  readonly all?: boolean
   /** Folder that the skills are copied into. */
   readonly to?: string
   /** Whether to replace a folder that has local changes. The replaced folder is moved to `.trash`. */
-  readonly isForced: boolean
+  readonly force?: boolean
   /** Whether the caller accepts invisible characters in the skills. */
-  readonly confirmsHidden: boolean
+  readonly confirmHidden?: boolean
 }
 
 /** Implements `stoke add`: copies skills from a source into the project and records their origin in the lock file. */
 export async function add(
-  place: string,
-  names: readonly string[],
   config: Config,
   flags: AddFlags,
+  place: string,
+  names: readonly string[],
 ): Promise<number> {
   await using available = await openPlace(place, config)
   const paint = createPaint(config.hasColor)
   printFindings(available.faults, paint)
-  const chosen = choose(available.skills, names, flags.isAll, place)
+  const chosen = choose(available.skills, names, flags.all, place)
   await refuseHidden(chosen, available, config, flags)
   const project = projectFolder(config)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
@@ -62,7 +69,7 @@ export async function add(
     const isThere = new Map<Skill, boolean>()
     for (const skill of chosen) {
       const target = { source: available.flag, folder: join(root, skill.name) }
-      isThere.set(skill, await checkTarget(skill, target, before, config, flags.isForced))
+      isThere.set(skill, await checkTarget(skill, target, before, config, flags.force))
     }
     let after: LockedSkills = before
     for (const skill of chosen) {
@@ -132,13 +139,13 @@ async function openPlace(place: string, config: Config): Promise<Available> {
 }
 
 /**
- * Refuses skills with hidden text unless `confirmsHidden` is set, because a copied skill is served immediately.
+ * Refuses skills with hidden text unless `confirmHidden` is set, because a copied skill is served immediately.
  */
 async function refuseHidden(
   chosen: readonly Skill[],
   available: Available,
   config: Config,
-  { confirmsHidden }: AddFlags,
+  { confirmHidden }: AddFlags,
 ): Promise<void> {
   const hiding: string[] = []
   for (const skill of chosen) {
@@ -146,7 +153,7 @@ async function refuseHidden(
     printFindings(hidden, createPaint(config.hasColor))
     if (hidden.length > 0) hiding.push(skill.name)
   }
-  if (hiding.length > 0 && !confirmsHidden)
+  if (hiding.length > 0 && !confirmHidden)
     throw new UsageError(
       `nothing was added: ${hiding.join(', ')} ${hiding.length === 1 ? 'has' : 'have'} hidden text; check the places above, then use --confirm-hidden if it is intended`,
     )
@@ -184,7 +191,7 @@ export function toLocked(skill: Skill, available: Available, source: string, pat
 function choose(
   skills: readonly Skill[],
   names: readonly string[],
-  isAll: boolean,
+  isAll: boolean | undefined,
   place: string,
 ): readonly Skill[] {
   const known = skills.map(({ name }) => name).join(', ') || 'none'
@@ -219,7 +226,7 @@ async function checkTarget(
   { source, folder }: Target,
   locked: LockedSkills,
   config: Config,
-  isForced: boolean,
+  isForced: boolean | undefined,
 ): Promise<boolean> {
   const project = projectFolder(config)
   const own = locked[name]

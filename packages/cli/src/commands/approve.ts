@@ -1,29 +1,36 @@
-import type { DecidedSkill, Diagnostic, Digest, SkillReport, SkillRuntime } from '@skillstoke/core'
-import { targetOf } from '@skillstoke/core/internal'
-import { toApproveCommand } from '../approve-command.ts'
-import { askYes } from '../ask.ts'
-import type { Config } from '../config/config.ts'
-import { decideSkill } from '../decide-skill.ts'
-import { describeModified, paintDiff } from '../describe-change.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
-import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../output.ts'
-import { parseNamedSkill } from '../skill-target.ts'
+import type { Diagnostic, Digest, SkillReport, SkillRuntime } from '@skillstoke/core'
 import {
   capabilitiesOf,
-  type DecideFlags,
+  type DecidedRow,
+  decideSkill,
+  defined,
+  describeModified,
   doubtsAbout,
-  printDecided,
-  toDecidedRow,
-  toNote,
+  targetOf,
   withUnreported,
-} from './decide.ts'
+} from '@skillstoke/core/internal'
+import type { Config } from '../config/config.ts'
+import { toAnswering } from '../skills/answering.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { parseNamedSkill } from '../skills/skill-target.ts'
+import { toApproveCommand } from '../terminal/approve-command.ts'
+import { askYes } from '../terminal/ask.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  formatDiagnostic,
+  paintDiff,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
+import { type DecideFlags, printDecided, toNote } from './decide.ts'
 
 export interface ApproveFlags extends DecideFlags {
   /** Whether to approve every revision that waits for approval. */
-  readonly isAll: boolean
+  readonly all?: boolean
   /** Whether to approve the waiting revision immediately, instead of showing it and asking the person first. */
-  readonly isUnseen: boolean
+  readonly yes?: boolean
 }
 
 /**
@@ -31,16 +38,16 @@ export interface ApproveFlags extends DecideFlags {
  * waiting revision at the terminal, asks the person, and approves exactly the shown revision.
  */
 export async function approve(
-  targets: readonly string[],
   config: Config,
   flags: ApproveFlags,
+  targets: readonly string[],
 ): Promise<number> {
-  if (targets.length === 0 && !flags.isAll) throw new UsageError('name the skills to approve, or use --all')
-  if (targets.length > 0 && flags.isAll)
+  if (targets.length === 0 && !flags.all) throw new UsageError('name the skills to approve, or use --all')
+  if (targets.length > 0 && flags.all)
     throw new UsageError('--all approves everything that waits; leave out the skill names')
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
-  const wanted = flags.isAll ? skills.review.pending().map(targetOf) : targets
-  const approved: DecidedSkill[] = []
+  const wanted = flags.all ? skills.review.pending().map(targetOf) : targets
+  const approved: DecidedRow[] = []
   try {
     for (const target of wanted) {
       const done = await approveOne(target, skills, config, flags)
@@ -48,7 +55,7 @@ export async function approve(
     }
   } finally {
     // Prints the approved skills even if the approval of a later skill fails.
-    if (flags.json) printJson(approved.map(toDecidedRow))
+    if (flags.json) printJson(approved)
   }
   if (wanted.length === 0 && !flags.json) printLine('nothing waits for approval')
   return approved.length === wanted.length ? EXIT_OK : EXIT_FINDINGS
@@ -60,16 +67,16 @@ async function approveOne(
   skills: SkillRuntime,
   config: Config,
   flags: ApproveFlags,
-): Promise<DecidedSkill | undefined> {
+): Promise<DecidedRow | undefined> {
   const named = parseNamedSkill(target)
   const { report, place } = skills.review.findWaiting(named.skill)
   const granted = capabilitiesOf(report, skills)
   const revision = named.revision ?? report.revision
   let hidden: readonly Diagnostic[] = []
   if (named.revision === undefined && report.revision !== undefined && report.revision !== report.serving) {
-    if (!flags.isUnseen && (flags.json || !config.isInteractive))
+    if (!flags.yes && (flags.json || !config.isInteractive))
       refuseUnseen(await withUnreported(report, skills), report.revision, config)
-    if (!flags.isUnseen) {
+    if (!flags.yes) {
       hidden = await skills.review.findHidden(place, report.revision)
       if (!(await showAndAsk({ report, revision: report.revision, hidden }, skills, config))) {
         printLine(`not approved: ${toTerminalLine(report.name)} of ${toTerminalLine(report.source)}`)
@@ -77,12 +84,8 @@ async function approveOne(
       }
     }
   }
-  const wish = {
-    verb: 'approve',
-    skill: targetOf(report),
-    ...(revision === undefined ? {} : { revision }),
-  } as const
-  const confirmHidden = flags.confirmsHidden || hidden.length > 0
+  const wish = { verb: 'approve', skill: targetOf(report), ...defined({ revision }) } as const
+  const confirmHidden = flags.confirmHidden === true || hidden.length > 0
   const done = await decideSkill({ ...wish, ...toNote(flags), confirmHidden }, skills)
   if (!flags.json) {
     printDecided('approve', done, config)
@@ -122,7 +125,7 @@ async function showAndAsk(
   // approve.
   if (skill?.revision !== revision)
     throw new UsageError(`${target} changed while it was read; run the command again`)
-  printLine(paintDiff(await describeModified(live ?? { ...skill, files: [] }, skill, skills), paint))
+  printLine(paintDiff(await describeModified(live, skill, toAnswering(skills, config)), paint))
   return await askYes(
     hidden.length > 0 ? `approve ${target}, and confirm its hidden text?` : `approve ${target}?`,
   )

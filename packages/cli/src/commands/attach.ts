@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { compareText, toMessage } from '@skillstoke/core/internal'
-import { AGENT_SDKS, type AgentSdk } from '../agent-sdks.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { printJson, printLine } from '../output.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { printJson, printLine } from '../terminal/output.ts'
+import { AGENT_SDKS, type AgentSdk } from './agent-sdks.ts'
 
 /** The programs of the documentation. The build copies them. */
 const PROGRAMS = new URL('dist/attach/', import.meta.resolve('skillstoke/package.json'))

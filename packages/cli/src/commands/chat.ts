@@ -1,51 +1,61 @@
+import { defined } from '@skillstoke/core/internal'
 import { openChatEnds } from '../chat/chat-ends.ts'
 import { ChatLoop } from '../chat/chat-loop.ts'
 import { ChatSession } from '../chat/chat-session.ts'
 import { CHAT_TENANT } from '../chat/conversation-file.ts'
 import { createConversationId } from '../chat/conversation-id.ts'
 import { listConversations } from '../chat/conversation-list.ts'
-import { type ChatAgentOptions, openChatAgent } from '../chat/open-agent.ts'
-import { toCommandLine } from '../command-line.ts'
+import { openChatAgent } from '../chat/open-agent.ts'
+import type { Confirmation } from '../chat/tool-confirmation.ts'
 import type { Config } from '../config/config.ts'
-import { Parts } from '../dev/parts.ts'
-import { UsageError } from '../exit-code.ts'
-import { findProgramName } from '../program-name.ts'
-import { listenForSignals } from '../signals.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { UsageError } from '../terminal/exit-code.ts'
+import { Parts } from '../terminal/parts.ts'
+import { findProgramName } from '../terminal/program-name.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 
-export interface ChatOptions extends ChatAgentOptions {
-  /** Id of the conversation. @default a new conversation */
-  readonly id?: string
+export interface ChatFlags {
+  readonly json?: boolean
   /** The only message. @default the messages come from the terminal or from standard input */
-  readonly question?: string
-  readonly json: boolean
+  readonly ask?: string
   /** Whether to list the stored conversations instead. */
-  readonly isList: boolean
-  /** Flags that the command to continue the conversation repeats. */
-  readonly repeated: readonly string[]
+  readonly list?: boolean
+  /** Whether the model may write skills. */
+  readonly write: boolean
+  /** The calls of the model that a person confirms. */
+  readonly confirm?: readonly Confirmation[]
+  readonly model?: string
+  readonly baseUrl?: string
 }
 
 /**
  * Implements `stoke chat`: a stored conversation with the reference agent, which gets every change of a skill before
  * its next model call.
  */
-export async function chat(config: Config, options: ChatOptions): Promise<number> {
-  checkChatOptions(options)
-  if (options.isList) return await listConversations(config, options)
+export async function chat(config: Config, flags: ChatFlags, named?: string): Promise<number> {
+  checkFlags(flags, named)
+  const { json = false, ask: question, write: canWrite, confirm: confirmations = [], model, baseUrl } = flags
+  if (flags.list) return await listConversations(config, { json })
   const end = new AbortController()
   await using parts = new Parts()
   parts.defer(listenForSignals(() => end.abort()))
-  const { skills, store, agent } = await openChatAgent(config, options, parts)
-  const id = options.id ?? (await createConversationId(store))
+  const { skills, store, agent } = await openChatAgent(config, { canWrite, confirmations }, parts)
+  const id = named ?? (await createConversationId(store))
   const stored = await store.read(CHAT_TENANT, id)
   const session = await ChatSession.open({ id, skills, agent })
-  const { input, view } = openChatEnds(session, config, { ...options, signal: end.signal }, parts)
+  const { input, view } = openChatEnds(
+    session,
+    config,
+    { ...defined({ question }), json, signal: end.signal },
+    parts,
+  )
   parts.defer(skills.subscribe(update => view.updated(update, session.describeNext())))
-  const { lastAnswer } = session
+  const repeated = Object.entries(defined({ '--model': model, '--base-url': baseUrl })).flat()
   view.opened({
     id,
     messages: stored.length,
-    ...(lastAnswer === undefined ? {} : { lastAnswer }),
-    command: `${findProgramName()} ${toCommandLine(['chat', id, ...config.options, ...options.repeated])}`,
+    ...defined({ lastAnswer: session.lastAnswer }),
+    command: `${findProgramName()} ${toCommandLine(['chat', id, ...config.options, ...repeated])}`,
     model: config.model.model ?? 'offline',
     generation: session.reader.current,
   })
@@ -53,7 +63,7 @@ export async function chat(config: Config, options: ChatOptions): Promise<number
 }
 
 /** @throws {UsageError} when options contradict each other, or a message is empty */
-function checkChatOptions({ id, question, isList }: ChatOptions): void {
+function checkFlags({ ask: question, list: isList }: ChatFlags, id: string | undefined): void {
   if (isList && (id !== undefined || question !== undefined))
     throw new UsageError('--list lists all conversations; leave out the id and --ask')
   if (id !== undefined && id.trim() === '')

@@ -1,15 +1,16 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { defined } from '@skillstoke/core/internal'
 import { collectGarbage, type GarbageReport } from '@skillstoke/core/node'
 import { removeCodeCache } from '../config/code-cache.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK } from '../exit-code.ts'
-import { printJson, printLine, toTerminalLine } from '../output.ts'
-import { nameProgram } from '../program-name.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import { printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { nameProgram } from '../terminal/program-name.ts'
 
 export interface GcFlags {
-  readonly json: boolean
-  readonly isDryRun: boolean
+  readonly json?: boolean
+  readonly dryRun?: boolean
   /** How many history records of each skill keep their files, counted from the newest record. */
   readonly keep?: number
 }
@@ -20,11 +21,14 @@ const GRACE_MS = 3_600_000
 const SET_ASIDE = /\.damaged-\d+(?:-wal|-shm)?$/
 
 /** Implements `stoke gc`: removes unused files from the state directory. */
-export async function gc({ stateDirectory }: Config, { json, isDryRun, keep }: GcFlags): Promise<number> {
+export async function gc(
+  { stateDirectory }: Config,
+  { json, dryRun: isDryRun = false, keep }: GcFlags,
+): Promise<number> {
   const done = await collectGarbage(stateDirectory, {
     isDryRun,
     graceMs: GRACE_MS,
-    ...(keep === undefined ? {} : { keepRevisions: keep }),
+    ...defined({ keepRevisions: keep }),
   })
   if (!isDryRun) removeCodeCache(stateDirectory)
   if (json) printJson(done)

@@ -1,20 +1,27 @@
 import { existsSync } from 'node:fs'
 import {
   CAPABILITY_FORMS,
-  declaredCapabilities,
-  findMissing,
+  describeGrants,
+  type GrantVerb,
+  grantSkill,
   isCapability,
   targetOf,
 } from '@skillstoke/core/internal'
-import { askYes } from '../ask.ts'
-import type { GrantVerb } from '../client/decision-verbs.ts'
-import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { findGrantRefusal, openSkills } from '../open-skills.ts'
-import { createPaint, printJson, printLine, toTerminalLine } from '../output.ts'
-import { parseNamedSkill } from '../skill-target.ts'
+import { findGrantRefusal, openSkills } from '../skills/open-skills.ts'
+import { parseNamedSkill } from '../skills/skill-target.ts'
+import { askYes } from '../terminal/ask.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { createPaint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { toNote } from './decide.ts'
+
+export interface GrantFlags {
+  readonly json?: boolean
+  readonly note?: string
+  /** Whether to grant everything that the skill asks for, without a question. */
+  readonly yes?: boolean
+}
 
 /**
  * Implements `stoke grant` and `stoke revoke`. The decisions apply to every process that uses the state directory. If
@@ -23,10 +30,10 @@ import { toNote } from './decide.ts'
  */
 export async function grant(
   verb: GrantVerb,
+  config: Config,
+  flags: GrantFlags,
   target: string,
   words: readonly string[],
-  config: Config,
-  flags: { readonly json: boolean; readonly note?: string; readonly isUnseen: boolean },
 ): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const named = parseNamedSkill(target)
@@ -39,9 +46,9 @@ export async function grant(
   const current = live ?? skill
   if (current === undefined)
     throw new UsageError(`the text of ${JSON.stringify(target)} is broken; fix it first`)
-  const asked = declaredCapabilities(current)
+  const { asked, granted: before } = describeGrants(current, skills)
   const known = asked.filter(isCapability)
-  const capabilities = words.length > 0 ? words : verb === 'grant' ? known : skills.review.grantedTo(current)
+  const capabilities = words.length > 0 ? words : verb === 'grant' ? known : before
   if (capabilities.length === 0)
     throw new UsageError(
       verb === 'grant' && asked.length > 0
@@ -50,17 +57,13 @@ export async function grant(
           ? `${JSON.stringify(target)} asks for nothing in metadata.capabilities; name a capability to grant, for example exec`
           : `nothing is granted to ${JSON.stringify(target)}`,
     )
-  const isShown = words.length > 0 || named.revision !== undefined || verb === 'revoke' || flags.isUnseen
+  const isShown = words.length > 0 || named.revision !== undefined || verb === 'revoke' || flags.yes
   if (!isShown && !(await askFor(named.skill, capabilities, config, flags))) return EXIT_FINDINGS
   // The grant applies only to the revision that the person has seen.
   const revision = named.revision ?? current.revision
-  const before = skills.review.grantedTo(current)
-  const { isNew, name } = await skills.review[verb](targetOf(report), capabilities, {
-    ...toNote(flags),
-    ...(verb === 'grant' ? { revision } : {}),
-  })
-  const granted = skills.review.grantedTo(current)
-  const missing = findMissing(asked, granted)
+  const wish = { verb, skill: targetOf(report), capabilities, revision, ...toNote(flags) }
+  const { isNew, name } = await grantSkill(wish, skills)
+  const { granted, missing } = describeGrants(current, skills)
   const refusal = (await findGrantRefusal(granted, config)) ?? null
   if (flags.json) printJson({ skill: name, granted, asked, missing, refusal, isNew })
   else {
@@ -118,7 +121,7 @@ async function askFor(
   skill: string,
   capabilities: readonly string[],
   config: Config,
-  flags: { readonly json: boolean },
+  flags: { readonly json?: boolean },
 ): Promise<boolean> {
   const wanted = toTerminalLine(capabilities.join(' '))
   if (!flags.json && config.isInteractive)

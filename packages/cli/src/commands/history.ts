@@ -1,23 +1,41 @@
 import type { Digest, RollbackOutcome, SkillRuntime } from '@skillstoke/core'
-import { shortDigest, targetOf } from '@skillstoke/core/internal'
+import { compareSkill, defined, shortDigest } from '@skillstoke/core/internal'
 import type { RevisionRecord } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
-import { describeModified, paintDiff } from '../describe-change.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { currentUser, openSkills } from '../open-skills.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
-import { nameProgram } from '../program-name.ts'
-import { findLinkTarget } from '../real-path.ts'
+import { toAnswering } from '../skills/answering.ts'
+import { askOrScan } from '../skills/ask-or-scan.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { refuseLink, rollBack } from '../skills/roll-back.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  formatTable,
+  paintDiff,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
+import { nameProgram } from '../terminal/program-name.ts'
+
+/** Number of revisions that `log` lists if `--limit` is not given. */
+const DEFAULT_LOG_LENGTH = 20
 
 /** Implements `stoke log`: prints the recorded history of a skill, newest first. */
 export async function log(
-  name: string,
   config: Config,
-  flags: { readonly json: boolean; readonly limit: number },
+  { json, limit = DEFAULT_LOG_LENGTH }: { readonly json?: boolean; readonly limit?: number },
+  name: string,
 ): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off', needsState: true })
-  const records = (await skills.history.log(name)).slice(0, flags.limit)
-  if (flags.json) {
+  const { answer } = await askOrScan<readonly RevisionRecord[]>(
+    config,
+    {
+      ask: async client => (await client.history(name)).records,
+      scan: async skills => await skills.history.log(name),
+    },
+    { needsState: true },
+  )
+  const records = answer.slice(0, limit)
+  if (json) {
     printJson(records)
     return EXIT_OK
   }
@@ -39,69 +57,56 @@ export async function log(
  * or the last change if no change waits.
  */
 export async function diff(
-  name: string,
-  revisions: { readonly from?: string; readonly to?: string },
   config: Config,
-  flags: { readonly json: boolean },
+  { json }: { readonly json?: boolean },
+  target: string,
+  from?: string,
+  to?: string,
 ): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off', needsState: true })
-  const { before, after, ...difference } = await skills.history.diff(name, revisions.from, revisions.to)
-  if (flags.json) {
+  const { answer } = await askOrScan(
+    config,
+    {
+      ask: async client => await client.compare(target, defined({ from, to })),
+      scan: async skills => await compareSkill(target, { from, to }, toAnswering(skills, config)),
+    },
+    { needsState: true },
+  )
+  const { name, text, ...difference } = answer
+  if (json) {
     printJson(difference)
     return EXIT_OK
   }
   const paint = createPaint(config.hasColor)
-  const [from, to] = [showRevision(difference.from), shortDigest(difference.to)]
-  printLine(`${paint('bold', toTerminalLine(after.name))}  ${from} -> ${to}`)
+  const revisions = `${showRevision(difference.from)} -> ${shortDigest(difference.to)}`
+  printLine(`${paint('bold', toTerminalLine(name))}  ${revisions}`)
   for (const { field, before: old, after: now } of difference.fields)
     printLine(`  ${toTerminalLine(field)}: ${show(old)} -> ${show(now)}`)
   for (const grown of difference.newCapabilities)
     printLine(`  ${paint('yellow', 'new capability:')} ${toTerminalLine(grown)}`)
   if (difference.files.length === 0) printLine('  no difference')
-  const empty = { ...after, files: [] }
-  const text = await describeModified(before ?? empty, after, skills)
   if (text !== '') printLine(paintDiff(text, paint))
   return EXIT_OK
 }
 
-/** Implements `stoke rollback`: restores an earlier revision as a new change. */
-export async function rollback(
-  name: string,
-  revision: string | undefined,
-  config: Config,
-  flags: { readonly json: boolean; readonly isDryRun: boolean; readonly confirmsHidden: boolean },
-): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off', needsState: true })
-  const wanted = revision === undefined ? {} : { revision }
-  await refuseLink(name, revision, skills)
-  if (flags.isDryRun) return await rehearse(name, revision, skills, config, flags)
-  const done = await skills.history.rollback(name, {
-    ...wanted,
-    by: currentUser(),
-    confirmHidden: flags.confirmsHidden,
-  })
-  if (flags.json) {
-    printJson(done)
-    return EXIT_OK
-  }
-  printLine(nameProgram(describeRollback(done, DONE)))
-  return EXIT_OK
+interface RollbackFlags {
+  readonly json?: boolean
+  readonly dryRun?: boolean
+  readonly confirmHidden?: boolean
 }
 
-/** Throws if the skill is a link, because other projects may use the target folder of the link. */
-async function refuseLink(name: string, revision: string | undefined, skills: SkillRuntime): Promise<void> {
-  // A removed skill has no report. Its folder is gone and cannot be a link, so its revision can be restored.
-  const named = skills.current
-    .reports()
-    .filter(each => [each.name, `${each.source}/${each.name}`, targetOf(each)].includes(name))
-  const report = named.find(({ serving }) => serving !== undefined) ?? named[0]
-  const target = report?.directory === undefined ? undefined : findLinkTarget(report.directory)
-  if (report === undefined || target === undefined) return
-  const { how, to } = await skills.history.planRollback(name, revision)
-  if (how === 'written')
-    throw new UsageError(
-      `${JSON.stringify(report.name)} is a link to ${target}, and rollback does not write through links; restore the text there, or serve the old revision with "stoke pin ${targetOf(report)}@${to}"; to remove the link, remove ${report.directory}`,
-    )
+/** Implements `stoke rollback`: restores an earlier revision as a new change. */
+export async function rollback(
+  config: Config,
+  { json, dryRun, confirmHidden }: RollbackFlags,
+  name: string,
+  revision?: string,
+): Promise<number> {
+  await using skills = await openSkills(config, { watching: 'off', needsState: true })
+  if (dryRun === true) return await rehearse(name, revision, skills, config, json)
+  const done = await rollBack(name, defined({ revision, confirmHidden }), skills)
+  if (json) printJson(done)
+  else printLine(nameProgram(describeRollback(done, DONE)))
+  return EXIT_OK
 }
 
 type Words = Readonly<Record<'written' | 'pinned', string>>
@@ -127,29 +132,23 @@ async function rehearse(
   revision: string | undefined,
   skills: SkillRuntime,
   config: Config,
-  flags: { readonly json: boolean },
+  json?: boolean,
 ): Promise<number> {
+  await refuseLink(target, revision, skills)
   const plan = await skills.history.planRollback(target, revision)
-  // Calls `describePlan()` before printing anything, because `describePlan()` throws if the files are no longer stored.
-  const text = plan.how === 'unchanged' ? undefined : await describePlan(target, plan, skills)
-  if (flags.json) {
+  const { from, to, how } = plan
+  // Compares before it prints anything, because this throws if the files are no longer stored.
+  const compared =
+    how === 'unchanged' || from === to
+      ? undefined
+      : await compareSkill(target, { from, to }, toAnswering(skills, config))
+  if (json) {
     printJson(plan)
     return EXIT_OK
   }
   printLine(describeRollback(plan, PLANNED))
-  if (text !== undefined) printLine(paintDiff(text, createPaint(config.hasColor)))
+  if (compared?.from !== undefined) printLine(paintDiff(compared.text, createPaint(config.hasColor)))
   return EXIT_OK
-}
-
-/** Returns a diff of the files that a rollback would change, or `undefined` if there is nothing to compare. */
-async function describePlan(
-  target: string,
-  { from, to }: RollbackOutcome,
-  skills: SkillRuntime,
-): Promise<string | undefined> {
-  const { before, after } = await skills.history.diff(target, from, to)
-  if (before === undefined || from === to) return undefined
-  return await describeModified(before, after, skills)
 }
 
 function showRevision(revision: Digest | undefined): string {

@@ -3,20 +3,20 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import { toMessage } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { noteLink } from '../named-places.ts'
-import { openSkills } from '../open-skills.ts'
-import { createPaint, formatDiagnostic, printJson, printLine } from '../output.ts'
-import { realPath } from '../real-path.ts'
+import { realPath } from '../config/real-path.ts'
+import { noteLink } from '../skills/named-places.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { createPaint, formatDiagnostic, printJson, printLine } from '../terminal/output.ts'
 
 /**
  * Implements `stoke link`: creates a link in a root to a skill folder elsewhere. Exits with 1 if the linked skill is
  * not served.
  */
 export async function link(
-  folder: string,
   config: Config,
-  flags: { readonly json: boolean; readonly to?: string },
+  flags: { readonly json?: boolean; readonly to?: string },
+  folder: string,
 ): Promise<number> {
   const target = resolve(folder)
   checkSkill(target)

@@ -1,10 +1,10 @@
-import { shortDigest, targetOf } from '@skillstoke/core/internal'
-import { withApproveCommand } from '../approve-command.ts'
-import type { NotSkillList, SkillList, SkillRow } from '../client/api-types.ts'
+import { listNotSkills, listSkills, type SkillRow, shortDigest } from '@skillstoke/core/internal'
+import type { NotSkills } from '@skillstoke/core/source'
 import { type Config, findingsOf, isAboutStore, isFailure, pathsOf } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { describeNotSkills, findNotSkills } from '../not-skills.ts'
-import { openSkills } from '../open-skills.ts'
+import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { withApproveCommand } from '../terminal/approve-command.ts'
+import { describeNotSkills } from '../terminal/describe-not-skills.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
 import {
   createPaint,
   formatDiagnostic,
@@ -16,29 +16,31 @@ import {
   shorten,
   sortForPeople,
   toTerminalLine,
-} from '../output.ts'
-import { askOrScan, describeSource, printSource } from '../running-dev.ts'
-import { toRow } from '../server/skill-rows.ts'
-import { toGenerationId } from '../server/timeline.ts'
-import { withUnreported } from './decide.ts'
+} from '../terminal/output.ts'
 
 const DESCRIPTION_WIDTH = 70
 
 /** Implements `stoke list`: prints every skill of the sources, whether it is served or not. */
-export async function list(config: Config, options: { readonly json: boolean }): Promise<number> {
+export async function list(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
   const { answer, from } = await askOrScan(
     config,
-    async dev => {
-      const [skills, notSkills] = await Promise.all([dev.client.skills(), dev.client.notSkills()])
-      return { ...skills, notSkills: expectedOf(notSkills) }
+    {
+      ask: async client => {
+        const [skills, notSkills] = await Promise.all([client.skills(), client.notSkills()])
+        return { ...skills, notSkills: expectedOf(notSkills) }
+      },
+      scan: async skills => ({
+        ...(await listSkills(skills)),
+        notSkills: expectedOf(await listNotSkills(skills)),
+      }),
     },
-    () => scan(config),
+    { reportsUnreadable: true },
   )
   const { generation, skills, sources, notSkills } = answer
   const paint = createPaint(config.hasColor)
   const findings = findingsOf(sources, config)
   const code = findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK
-  if (options.json) {
+  if (json) {
     printJson({ ...answer, from })
     return code
   }
@@ -51,7 +53,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
         'create a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
       )
     if (note !== undefined) printLine(note)
-    printSource(from, config)
+    printLine(describeSource(from, config))
     return code
   }
   const sorted = sortForPeople(skills)
@@ -93,25 +95,8 @@ function toTimeOfDay(iso: string): string {
   return new Date(iso).toLocaleTimeString('en-GB')
 }
 
-type Listing = SkillList & { readonly notSkills: NotSkillList['found'] }
-
-async function scan(config: Config): Promise<Listing> {
-  await using skills = await openSkills(config, { watching: 'off', reportsUnreadable: true })
-  const { current } = skills
-  const waiting = new Set(skills.review.pending().map(report => targetOf(report)))
-  const rows = current.reports().map(async report => {
-    return toRow(waiting.has(targetOf(report)) ? await withUnreported(report, skills) : report)
-  })
-  return {
-    generation: toGenerationId(current),
-    skills: await Promise.all(rows),
-    sources: current.sources(),
-    notSkills: expectedOf(await findNotSkills(skills)),
-  }
-}
-
 /** Returns only the entries that a person would expect to be skills. */
-function expectedOf({ found }: NotSkillList): NotSkillList['found'] {
+function expectedOf({ found }: NotSkills): NotSkills['found'] {
   return found.filter(({ isExpected }) => isExpected)
 }
 

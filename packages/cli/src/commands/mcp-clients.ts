@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { relative } from 'node:path'
-import { toCommandLine } from '../command-line.ts'
+import { defined } from '@skillstoke/core/internal'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_SERVER_NAME } from '../config/defaults.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
+import { leadsOut } from '../config/real-path.ts'
 import { CHECKED_VERSIONS, checkServer, type ServerCheck } from '../mcp-clients/check-server.ts'
 import { editConfig, findEntry, renderEntry, writeEdit } from '../mcp-clients/client-config.ts'
 import { CONFIG_SCOPES, type ConfigScope, type McpClientId } from '../mcp-clients/client-ids.ts'
@@ -14,12 +14,20 @@ import {
   type McpClient,
   type ServerEntry,
 } from '../mcp-clients/client-table.ts'
-import { type ToolChoice, toMcpCommand } from '../mcp-clients/mcp-setup.ts'
-import { createPaint, nearPath, type Paint, printJson, printLine, toTerminalLine } from '../output.ts'
-import { nameProgram } from '../program-name.ts'
-import { leadsOut } from '../real-path.ts'
+import { type ToolFlags, toMcpCommand } from '../mcp-clients/mcp-setup.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  nearPath,
+  type Paint,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
+import { nameProgram } from '../terminal/program-name.ts'
 
-export interface ClientOptions {
+export interface ClientFlags extends ToolFlags {
   /** Name of the server in the configuration of the client. */
   readonly name: string
   /** @default 'project' if the client has project files and all sources are in this folder, otherwise 'user' */
@@ -27,31 +35,30 @@ export interface ClientOptions {
   /** Address of a running server. @default the client starts "stoke mcp" */
   readonly url?: string
   /** Environment variable of the client that contains the bearer token for `url`. */
-  readonly tokenVariable?: string
-  /** The tools that a server offers which the client starts. */
-  readonly tools: ToolChoice
-  readonly json: boolean
+  readonly tokenEnv?: string
+  readonly json?: boolean
 }
 
-export interface InstallOptions extends ClientOptions {
-  readonly isDryRun: boolean
+export interface InstallFlags extends ClientFlags {
+  readonly dryRun?: boolean
 }
 
 /** Implements `stoke mcp install`: adds the server to the configuration file of a client. */
-export function installClient(id: McpClientId, config: Config, options: InstallOptions): number {
+export function installClient(config: Config, options: InstallFlags, id: McpClientId): number {
+  const { dryRun: isDryRun = false } = options
   const client = MCP_CLIENTS[id]
   checkName(options.name)
   const { path, scope } = findFile(client, config, options)
   const entry = client.toEntry(toServer(config, options))
   const edit = editConfig(client, path, options.name, entry)
   const { isChanged } = edit
-  if (isChanged && !options.isDryRun) writeEdit(edit)
+  if (isChanged && !isDryRun) writeEdit(edit)
   if (options.json) {
-    printJson({ client: id, path, scope, isChanged, isDryRun: options.isDryRun, entry })
+    printJson({ client: id, path, scope, isChanged, isDryRun, entry })
     return EXIT_OK
   }
   if (!isChanged) printLine(`${nearPath(path)} already has this entry`)
-  else if (options.isDryRun)
+  else if (isDryRun)
     printLine(`would write to ${nearPath(path)}:\n\n${renderEntry(client, options.name, entry)}`)
   else {
     const verb = edit.isReplaced ? 'replaced' : 'added'
@@ -68,26 +75,27 @@ export function installClient(id: McpClientId, config: Config, options: InstallO
 }
 
 /** Implements `stoke mcp uninstall`: removes the server from the configuration file of a client. */
-export function uninstallClient(id: McpClientId, options: InstallOptions): number {
+export function uninstallClient(options: InstallFlags, id: McpClientId): number {
+  const { dryRun: isDryRun = false } = options
   const client = MCP_CLIENTS[id]
   const scopes = options.scope === undefined ? CONFIG_SCOPES : [options.scope]
   const files = scopes.flatMap(scope => client.pathOf(scope, placesOf()) ?? [])
   const edits = files
     .map(path => editConfig(client, path, options.name, undefined))
     .filter(({ isChanged }) => isChanged)
-  if (!options.isDryRun) for (const edit of edits) writeEdit(edit)
+  if (!isDryRun) for (const edit of edits) writeEdit(edit)
   const removed = edits.map(({ path }) => ({ path }))
-  if (options.json) printJson({ client: id, isDryRun: options.isDryRun, removed })
+  if (options.json) printJson({ client: id, isDryRun, removed })
   else if (removed.length === 0)
     printLine(`${client.title} has no server "${options.name}" in ${files.map(nearPath).join(' or ')}`)
   else
     for (const { path } of removed)
-      printLine(`${options.isDryRun ? 'would remove' : 'removed'} "${options.name}" from ${nearPath(path)}`)
+      printLine(`${isDryRun ? 'would remove' : 'removed'} "${options.name}" from ${nearPath(path)}`)
   return removed.length === 0 ? EXIT_FINDINGS : EXIT_OK
 }
 
 /** Implements `stoke mcp --print-config`: prints the entry for a client, and where it belongs. */
-export function printClientConfig(id: McpClientId, config: Config, options: ClientOptions): number {
+export function printClientConfig(id: McpClientId, config: Config, options: ClientFlags): number {
   const client = MCP_CLIENTS[id]
   checkName(options.name)
   const entry = client.toEntry(toServer(config, options))
@@ -113,7 +121,7 @@ export function printClientConfig(id: McpClientId, config: Config, options: Clie
 export async function checkClient(
   id: McpClientId | undefined,
   config: Config,
-  options: ClientOptions,
+  options: ClientFlags,
 ): Promise<number> {
   const paint = createPaint(config.hasColor)
   const found = id === undefined ? undefined : findInstalled(MCP_CLIENTS[id], options.name)
@@ -165,7 +173,7 @@ function checkName(name: string): void {
 }
 
 /** Returns the flags that name the server again in another command. */
-function flagsOf({ name }: ClientOptions): string[] {
+function flagsOf({ name }: ClientFlags): string[] {
   return name === DEFAULT_SERVER_NAME ? [] : ['--name', name]
 }
 
@@ -182,11 +190,11 @@ function placesOf(): ClientPlaces {
   return { home: given['HOME'] ?? homedir(), project: process.cwd(), platform, environment: given }
 }
 
-function toServer(config: Config, { url, tokenVariable, tools }: ClientOptions): ServerEntry {
+function toServer(config: Config, { url, tokenEnv: tokenVariable, ...tools }: ClientFlags): ServerEntry {
   if (url !== undefined) {
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
       throw new UsageError(`${JSON.stringify(url)} is no address of an MCP server; use https://host/mcp`)
-    return { kind: 'http', url, ...(tokenVariable === undefined ? {} : { tokenVariable }) }
+    return { kind: 'http', url, ...defined({ tokenVariable }) }
   }
   if (tokenVariable !== undefined) throw new UsageError('--token-env needs --url')
   const isAnyThere = config.roots.some(({ path }) => existsSync(path)) || config.remotes.length > 0
@@ -200,7 +208,7 @@ function toServer(config: Config, { url, tokenVariable, tools }: ClientOptions):
 function findFile(
   client: McpClient,
   config: Config,
-  { scope }: ClientOptions,
+  { scope }: ClientFlags,
 ): { readonly path: string; readonly scope: ConfigScope } {
   const places = placesOf()
   const isOfProject = ({ path }: { readonly path: string }): boolean =>
@@ -253,7 +261,7 @@ function toServerEntry(entry: Readonly<Record<string, unknown>>): ServerEntry | 
   const [first, ...rest] = words.filter((word): word is string => typeof word === 'string')
   if (first === undefined) return undefined
   const env = (entry['env'] ?? entry['environment']) as Readonly<Record<string, string>> | undefined
-  return { kind: 'stdio', command: first, args: rest, ...(env === undefined ? {} : { env }) }
+  return { kind: 'stdio', command: first, args: rest, ...defined({ env }) }
 }
 
 function describeServer(server: ServerEntry): string {

@@ -1,28 +1,40 @@
 import { createSkillsServer } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
+import type { McpClientId } from '../mcp-clients/client-ids.ts'
 import {
   createErrorLogger,
   describeServed,
   openServedSkills,
-  type ServingOptions,
   toServerOptions,
 } from '../server/served-skills.ts'
-import { listenForSignals } from '../signals.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { listenForSignals } from '../terminal/signals.ts'
+import type { ClientFlags } from './mcp-clients.ts'
+
+interface McpFlags extends ClientFlags {
+  readonly check?: McpClientId | true
+  readonly printConfig?: McpClientId
+}
 
 /** Implements `stoke mcp`: serves the skills over standard input and output until the client disconnects. */
-export async function mcp(config: Config, options: ServingOptions): Promise<number> {
+export async function mcp(config: Config, flags: McpFlags): Promise<number> {
+  const { check, printConfig } = flags
+  if (printConfig !== undefined || check !== undefined) {
+    const { checkClient, printClientConfig } = await import('./mcp-clients.ts')
+    if (printConfig !== undefined) return printClientConfig(printConfig, config, flags)
+    return await checkClient(check === true ? undefined : check, config, flags)
+  }
   if (!config.areRootsChosen) {
     throw new UsageError(
       'stoke mcp serves only folders that you name; add --root DIR, or --config FILE with "roots" in it',
     )
   }
   keepOutputClean()
-  const logger = createErrorLogger(options.isVerbose)
+  const logger = createErrorLogger(flags.verbose)
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
   await using skills = await openServedSkills(config, logger)
-  await using server = createSkillsServer(skills, { ...toServerOptions(config, options), logger })
+  await using server = createSkillsServer(skills, { ...toServerOptions(config, flags), logger })
   for (const { code, message } of skills.current.sources().flatMap(({ diagnostics }) => diagnostics))
     if (code === 'ROOT_MISSING') logger.warn(message)
   logger.info(describeServed(skills))

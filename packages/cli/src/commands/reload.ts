@@ -2,18 +2,25 @@ import type { Diagnostic } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
 import type { ReloadResult } from '../client/api-types.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { createPaint, paintStatus, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  paintStatus,
+  printFindings,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../terminal/output.ts'
 
 /** Timeout of the request. Long enough to reload tens of thousands of skills. */
-const TIMEOUT_MS = 300_000
+export const RELOAD_TIMEOUT_MS = 300_000
 
 /**
  * Implements `stoke reload`: makes the running `stoke dev` read all sources again, even if no watcher reported a
  * change.
  */
-export async function reload(config: Config, options: { readonly json: boolean }): Promise<number> {
+export async function reload(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
   const dev = await findRunningDev(config)
   if (dev === undefined) {
     const roots = pathsOf(config).join(', ')
@@ -21,10 +28,10 @@ export async function reload(config: Config, options: { readonly json: boolean }
       `no running dev has these roots (${roots}) and the state directory ${config.stateDirectory}; start one with "stoke dev", or name the state directory of the running dev with --state`,
     )
   }
-  const result = await dev.client.reload({ timeoutMs: TIMEOUT_MS })
+  const result = await dev.client.reload({ timeoutMs: RELOAD_TIMEOUT_MS })
   const isBroken = result.problems.some(problem => problem.status === 'broken')
   const findings = findingsOf(result.sources, config)
-  if (options.json) printJson(result)
+  if (json) printJson(result)
   else printResult(result, findings, config)
   return isBroken || findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK
 }

@@ -3,20 +3,20 @@ import { dirname, join } from 'node:path'
 import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { findLinkTarget } from '../config/real-path.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lock-file.ts'
-import { printJson, printLine, toTerminalLine } from '../output.ts'
-import { findLinkTarget } from '../real-path.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 
 /**
  * Implements `stoke remove`: moves the folders of copied skills to `.trash` in the same root, and removes the skills
  * from the lock file.
  */
 export async function remove(
-  names: readonly string[],
   config: Config,
-  flags: { readonly json: boolean; readonly isForced: boolean },
+  flags: { readonly json?: boolean; readonly force?: boolean },
+  names: readonly string[],
 ): Promise<number> {
   checkNamedRoots(config)
   const project = projectFolder(config)
@@ -33,7 +33,7 @@ export async function remove(
         )
       }
       const state = await inspect(project, entry)
-      if (state.kind === 'modified' && !flags.isForced)
+      if (state.kind === 'modified' && !flags.force)
         throw new UsageError(
           `${name} has local changes (${describeChanged(state)}); use --force to move it to .trash`,
         )

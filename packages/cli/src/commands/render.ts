@@ -1,25 +1,21 @@
+import { defined, toGenerationId } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
-import { printJson, printLine, toTerminalText } from '../output.ts'
-import { countTokens } from '../tokens.ts'
-
-export interface RenderOptions {
-  readonly json: boolean
-}
+import { openSkills } from '../skills/open-skills.ts'
+import { countTokens } from '../skills/tokens.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import { printJson, printLine, toTerminalText } from '../terminal/output.ts'
 
 /** Implements `stoke render`: prints the exact catalog that a new conversation would get. */
-export async function render(config: Config, options: RenderOptions): Promise<number> {
+export async function render(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
   const catalogOptions = { ...config.catalog, countTokens }
   await using skills = await openSkills(config, {
     watching: 'off',
     runtime: { catalog: catalogOptions },
   })
-  const catalog = skills.forConversation(config.scope === undefined ? {} : { scope: config.scope }).catalog()
-  const { number, digest } = skills.current
-  if (options.json) {
+  const catalog = skills.forConversation(defined({ scope: config.scope })).catalog()
+  if (json) {
     printJson({
-      generation: { number, digest },
+      generation: toGenerationId(skills.current),
       text: catalog.text,
       tokens: catalog.tokens,
       omitted: catalog.omitted,

@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import {
+  defined,
   describePlace,
+  describeScripts,
   isError,
   renderCommandValue,
   shortDigest,
@@ -10,11 +12,11 @@ import {
   toMessage,
 } from '@skillstoke/core/internal'
 import type { CommandProgress, ScriptFileRun, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
-import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
-import { describeJsonFault } from '../json-fault.ts'
-import { openSkills } from '../open-skills.ts'
+import { describeJsonFault } from '../config/json-fault.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../terminal/exit-code.ts'
 import {
   createPaint,
   formatTable,
@@ -25,17 +27,18 @@ import {
   toAdvice,
   toTerminalLine,
   toTerminalOutput,
-} from '../output.ts'
-import { findProgramName } from '../program-name.ts'
-import { listenForSignals } from '../signals.ts'
+} from '../terminal/output.ts'
+import { findProgramName } from '../terminal/program-name.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 
 export interface RunFlags {
-  readonly json: boolean
+  readonly json?: boolean
   /** JSON text, or `-` for standard input, or `@` followed by a file path. */
   readonly input?: string
-  readonly timeoutMs?: number
+  /** Time limit in seconds. */
+  readonly timeout?: number
   /** Whether to run the target again after each save. */
-  readonly watch: boolean
+  readonly watch?: boolean
 }
 
 /** What `stoke run` does: run a command, run a script with arguments, or list the commands and scripts of a skill. */
@@ -68,9 +71,11 @@ interface RunResult {
  * invalid.
  */
 export async function run(
-  words: { readonly target: string; readonly path?: string; readonly args: readonly string[] },
   config: Config,
   flags: RunFlags,
+  named: string,
+  path: string | undefined,
+  args: readonly string[],
 ): Promise<number> {
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
@@ -80,12 +85,12 @@ export async function run(
       polling: 'manual',
       runsScripts: 'required',
     })
-    const target = await toTarget(words, skills, flags)
+    const target = await toTarget(named, path, args, flags.input, skills)
     if (target.kind === 'list') {
       const skill = skills.current.get(target.skill)
       // Loads the code before listing it, because some problems appear only when code is loaded.
       await skills.scripts.reload(skill.name)
-      return listScripts(skill, skills, config, flags.json)
+      return listScripts(skill, skills, config, flags.json === true)
     }
     await noteContainment(skills, config)
     const runner = new Runner(skills, config, flags, end.signal)
@@ -133,10 +138,10 @@ class Runner {
   /** Runs the target once, prints the result, and returns the exit code. */
   async run(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
     const start = performance.now()
-    const { json, timeoutMs } = this.#flags
+    const { json, timeout } = this.#flags
     const options: ScriptRunOptions = {
       signal: this.#signal,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...defined({ timeoutMs: timeout === undefined ? undefined : timeout * 1_000 }),
       onProgress: progress => this.#showProgress(progress),
       onLine: line => (target.kind === 'command' ? this.#showLine(line) : this.#passLine(line)),
     }
@@ -301,13 +306,11 @@ const USAGE_CODES: readonly string[] = [
 ]
 
 async function toTarget(
-  {
-    target,
-    path,
-    args,
-  }: { readonly target: string; readonly path?: string; readonly args: readonly string[] },
+  target: string,
+  path: string | undefined,
+  args: readonly string[],
+  input: string | undefined,
   skills: SkillRuntime,
-  { input }: RunFlags,
 ): Promise<Target> {
   if (path !== undefined) {
     const isCommand = (id: string): boolean => skills.scripts.find(id) !== undefined
@@ -351,29 +354,26 @@ function listScripts(
   { hasColor, options }: Config,
   isJson: boolean,
 ): number {
-  const status = skills.scripts.status().find(each => each.skill === skill.name)
-  const commands = status?.commands ?? []
-  const others = skills.scripts.listFiles(skill.name)
-  const granted = skills.review.grantedTo(skill)
+  const { commands, scripts, granted, problems } = describeScripts(skill, skills)
   if (isJson) {
-    printJson({ skill: skill.name, commands, scripts: others, granted, problems: status?.problems ?? [] })
+    printJson({ skill: skill.name, commands, scripts, granted, problems })
     return EXIT_OK
   }
   const paint = createPaint(hasColor)
-  for (const problem of status?.problems ?? []) {
+  for (const problem of problems) {
     const { message, fix } = problem
     process.stderr.write(
       `${paint('yellow', 'note')} ${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}\n`,
     )
     if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toAdvice(fix, options)}\n`))
   }
-  if (commands.length + others.length === 0) printLine(`${toTerminalLine(skill.name)} has nothing to run`)
+  if (commands.length + scripts.length === 0) printLine(`${toTerminalLine(skill.name)} has nothing to run`)
   const rows = commands.map(({ id, description, inputSchema }) => [
     paint('bold', toTerminalLine(id)),
     `${shorten(description, 100)}  ${paint('dim', shorten(JSON.stringify(inputSchema), 200))}`,
   ])
   if (rows.length > 0) printLine(formatTable(rows))
-  for (const path of others) printLine(toTerminalLine(path))
+  for (const path of scripts) printLine(toTerminalLine(path))
   if (granted.length > 0) printLine(paint('dim', `granted: ${granted.join(' ')}`))
   return EXIT_OK
 }

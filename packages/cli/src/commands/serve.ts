@@ -7,14 +7,13 @@ import {
   originValidationResponse,
 } from '@modelcontextprotocol/server'
 import type { SkillRuntime } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import { type AuditEntry, createSkillsServer, type SkillMcp } from '@skillstoke/mcp'
 import { bearerTokens } from '@skillstoke/mcp/auth'
 import type { ClientsFile } from '../config/clients-file.ts'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { toTerminalLine } from '../output.ts'
+import type { ToolFlags } from '../mcp-clients/mcp-setup.ts'
 import { withCrossOrigin } from '../server/cross-origin.ts'
 import { DevIdentities } from '../server/dev-identity.ts'
 import { describeClients, FollowedClients } from '../server/followed-clients.ts'
@@ -24,13 +23,14 @@ import {
   createErrorLogger,
   describeServed,
   openServedSkills,
-  type ServingOptions,
   toServerOptions,
 } from '../server/served-skills.ts'
 import { toSessionOptions } from '../server/session-key.ts'
-import { listenForSignals } from '../signals.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { toTerminalLine } from '../terminal/output.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 
-export interface ServeOptions extends ServingOptions {
+export interface ServeFlags extends ToolFlags {
   /** File that names the clients. @default one client, with the token of the last start */
   readonly clients?: string
   /** File for one line of JSON for each request that used a skill or was refused; `-` for standard output. */
@@ -39,20 +39,20 @@ export interface ServeOptions extends ServingOptions {
   readonly metricsPort?: number
   readonly requestsPerMinute?: number
   /** Whether clients of protocol 2025-11-25 get no session. @default false */
-  readonly isStateless?: boolean
+  readonly stateless?: boolean
 }
 
 /** Shortest token that `bearerTokens()` accepts. */
 const MIN_TOKEN_LENGTH = 32
 
 /** Implements `stoke serve`: serves the skills over HTTP to MCP clients that identify themselves. */
-export async function serve(config: Config, options: ServeOptions): Promise<number> {
+export async function serve(config: Config, options: ServeFlags): Promise<number> {
   if (!config.areRootsChosen)
     throw new UsageError(
       'stoke serve serves only folders that you name; add --root DIR, or --config FILE with "roots" in it',
     )
   checkNamedRoots(config)
-  const logger = createErrorLogger(options.isVerbose)
+  const logger = createErrorLogger(options.verbose)
   using clients =
     options.clients === undefined
       ? undefined
@@ -76,13 +76,15 @@ export async function serve(config: Config, options: ServeOptions): Promise<numb
   await using audit = await AuditLog.open(options.auditLog, message => logger.warn(message))
   // Clients may run on other machines, so they get no paths of this one.
   await using skills = await openServedSkills(config, logger, { hasDirectories: false })
-  const { requestsPerMinute, isStateless = false } = options
+  const { requestsPerMinute, stateless = false, auditLog } = options
   await using mcp = createSkillsServer(skills, {
-    ...{ ...toServerOptions(config, options), maxSessions, logger, stateless: isStateless },
-    ...(sessionKey === undefined ? {} : { sessionKey }),
+    ...{ ...toServerOptions(config, options), maxSessions, logger, stateless },
     access: clients?.access ?? bearerTokens([{ name: 'local', token }]),
-    ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
-    ...(options.auditLog === undefined ? {} : { audit: entry => audit.write(entry) }),
+    ...defined({
+      sessionKey,
+      requestsPerMinute,
+      audit: auditLog === undefined ? undefined : (entry: AuditEntry) => audit.write(entry),
+    }),
   })
   const server = createHttpServer(createHandler(mcp, allowedHosts(config, clients?.file)), { maxSessions })
   using metrics = options.metricsPort === undefined ? undefined : await Metrics.create(skills)

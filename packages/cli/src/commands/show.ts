@@ -1,9 +1,13 @@
-import { SkillError, type SkillReport } from '@skillstoke/core'
-import { shortDigest, targetOf } from '@skillstoke/core/internal'
-import { withApproveCommand } from '../approve-command.ts'
+import type { SkillExplanation } from '@skillstoke/core'
+import { type SkillDetail, shortDigest, showSkill } from '@skillstoke/core/internal'
+import { ApiError } from '../client/api-error.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { findGrantRefusal, openSkills } from '../open-skills.ts'
+import { toAnswering } from '../skills/answering.ts'
+import { askOrScan } from '../skills/ask-or-scan.ts'
+import { findGrantRefusal } from '../skills/open-skills.ts'
+import { toAsked } from '../skills/skill-target.ts'
+import { withApproveCommand } from '../terminal/approve-command.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
 import {
   createPaint,
   formatDiagnostic,
@@ -11,73 +15,52 @@ import {
   printJson,
   printLine,
   toTerminalText,
-} from '../output.ts'
-import { toRow } from '../server/skill-rows.ts'
-import { toAsked } from '../skill-target.ts'
-import { findUnreported } from './decide.ts'
+} from '../terminal/output.ts'
 
 /** Implements `stoke show`: prints the served revision of one skill, with its files and instructions. */
 export async function show(
-  asked: string,
   config: Config,
-  options: { readonly json: boolean },
+  { json }: { readonly json?: boolean },
+  asked: string,
 ): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off' })
-  const paint = createPaint(config.hasColor)
-  const find = (name: string): SkillReport | undefined => {
-    const reports = skills.current.reports().filter(report => report.name === name)
-    return reports.find(each => each.serving !== undefined) ?? reports[0]
-  }
-  const named = find(asked)
-  const explanation = named === undefined ? await skills.why(toAsked(asked)) : undefined
-  const report = named ?? find(explanation?.skill ?? asked)
-  if (report === undefined) {
-    if (options.json) {
-      printJson(explanation)
-      return EXIT_FINDINGS
-    }
-    const step = explanation?.steps[0]
-    process.stderr.write(`there is no skill ${JSON.stringify(asked)}: ${step?.detail}\n`)
+  const name = toAsked(asked)
+  const { answer } = await askOrScan<SkillDetail | SkillExplanation>(config, {
+    ask: async client =>
+      await client.skill(name).catch(async (thrown: unknown) => {
+        if (thrown instanceof ApiError && thrown.code === 'NOT_FOUND') return await client.why(name)
+        throw thrown
+      }),
+    scan: async skills => await showSkill(name, toAnswering(skills, {})),
+  })
+  if ('steps' in answer) {
+    if (json) printJson(answer)
+    else process.stderr.write(`there is no skill ${JSON.stringify(asked)}: ${answer.steps[0]?.detail}\n`)
     return EXIT_FINDINGS
   }
-  const skill = await skills.load(report.name).catch((error: unknown) => {
-    if (SkillError.isInstance(error, 'SKILL_NOT_FOUND')) return undefined
-    throw error
-  })
-  if (options.json) {
-    const {
-      diagnostics: _diagnostics,
-      source: _source,
-      location: _location,
-      directory: _directory,
-      ...fields
-    } = skill ?? {}
-    const files = skill?.files.map(({ path, digest, size }) => ({ path, digest, size })) ?? []
-    printJson({ ...fields, ...toRow(report), files, body: skill?.body ?? null })
-    return skill === undefined ? EXIT_FINDINGS : EXIT_OK
+  const { skills, fields, files, body, unreported, granted } = answer
+  const [row] = skills
+  if (row === undefined) return EXIT_FINDINGS
+  if (json) {
+    printJson({ ...fields, ...row, files, body })
+    return fields === null ? EXIT_FINDINGS : EXIT_OK
   }
-  printLine(
-    `${paint('bold', toTerminalText(report.name))}  ${report.status}  ${report.directory ?? report.location}`,
-  )
-  for (const diagnostic of withApproveCommand({ ...report, target: targetOf(report) }, config))
+  const paint = createPaint(config.hasColor)
+  printLine(`${paint('bold', toTerminalText(row.name))}  ${row.status}  ${row.location}`)
+  for (const diagnostic of withApproveCommand(row, config))
     printLine(formatDiagnostic(diagnostic, paint, config.options))
-  for (const hidden of await findUnreported(report, skills)) printLine(formatDiagnostic(hidden, paint))
-  if (skill === undefined) return EXIT_FINDINGS
-  const refusal = await findGrantRefusal(skills.review.grantedTo(skill), config)
+  for (const hidden of unreported) printLine(formatDiagnostic(hidden, paint))
+  if (fields === null) return EXIT_FINDINGS
+  const refusal = await findGrantRefusal(granted, config)
   if (refusal !== undefined)
     printLine(`${paint('yellow', 'warning')} no script of this skill starts here: ${toTerminalText(refusal)}`)
-  printLine(toTerminalText(skill.description))
-  printLine(paint('dim', `revision ${skill.revision}`))
+  printLine(toTerminalText(fields.description))
+  printLine(paint('dim', `revision ${fields.revision}`))
   printLine(
     formatTable(
-      skill.files.map(file => [
-        shortDigest(file.digest),
-        String(file.size).padStart(8),
-        toTerminalText(file.path),
-      ]),
+      files.map(file => [shortDigest(file.digest), String(file.size).padStart(8), toTerminalText(file.path)]),
     ),
   )
   printLine()
-  printLine(toTerminalText(skill.body))
+  printLine(toTerminalText(body ?? ''))
   return EXIT_OK
 }

@@ -1,25 +1,31 @@
 import { SkillError } from '@skillstoke/core'
-import { SKILL_STATUSES, shortDigest } from '@skillstoke/core/internal'
+import { countSkills, SKILL_STATUSES, type SourcesStatus, shortDigest } from '@skillstoke/core/internal'
 import { childProcesses } from '@skillstoke/scripts'
-import type { ServerStatus } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
-import { EXIT_OK } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
-import { createPaint, formatDiagnostic, formatTable, paintStatus, printJson, printLine } from '../output.ts'
-import { askOrScan, printSource } from '../running-dev.ts'
-import { toStatus } from '../server/source-states.ts'
-
-type Status = Pick<ServerStatus, 'generation' | 'counts' | 'sources' | 'stateDirectory'>
+import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  formatDiagnostic,
+  formatTable,
+  paintStatus,
+  printJson,
+  printLine,
+} from '../terminal/output.ts'
 
 /** Implements `stoke status`: prints the sources, how they are watched, and how many skills were found. */
-export async function status(config: Config, options: { readonly json: boolean }): Promise<number> {
-  const { answer, from } = await askOrScan<Status>(
+export async function status(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
+  const { answer, from } = await askOrScan<SourcesStatus>(
     config,
-    async dev => await dev.client.status(),
-    () => scan(config),
+    {
+      ask: async client => await client.status(),
+      scan: skills => countSkills(skills, pathsOf(config)),
+    },
+    { watching: 'auto', reportsUnreadable: true, polling: 'manual' },
   )
-  const { generation, counts, sources, stateDirectory } = answer
-  if (options.json) {
+  const { generation, counts, sources } = answer
+  const { stateDirectory } = config
+  if (json) {
     printJson({ generation, counts, sources, stateDirectory, from })
     return EXIT_OK
   }
@@ -42,7 +48,7 @@ export async function status(config: Config, options: { readonly json: boolean }
   )
   printLine(paint('dim', await describeContainment(config)))
   printLine(paint('dim', `state in ${stateDirectory}`))
-  printSource(from, config)
+  printLine(describeSource(from, config))
   return EXIT_OK
 }
 
@@ -60,13 +66,4 @@ async function describeContainment({ sandbox }: Config): Promise<string> {
     if (!SkillError.isInstance(thrown, 'UNSUPPORTED_RUNTIME')) throw thrown
     return `scripts do not run: ${thrown.message}`
   }
-}
-
-async function scan(config: Config): Promise<Status> {
-  await using skills = await openSkills(config, {
-    watching: 'auto',
-    reportsUnreadable: true,
-    polling: 'manual',
-  })
-  return { ...toStatus(skills, skills.current, pathsOf(config)), stateDirectory: config.stateDirectory }
 }

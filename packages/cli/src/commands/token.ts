@@ -1,32 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import { hashToken } from '@skillstoke/mcp/auth'
 import { type ClientEntry, parseClients } from '../config/clients-file.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 
-export interface TokenOptions {
+export interface TokenFlags {
   /** File to add the client to. @default only print the entry */
-  readonly file?: string
+  readonly clients?: string
   readonly include?: readonly string[]
   readonly exclude?: readonly string[]
   readonly expires?: string
   /** Whether to replace the token of a client that the file already has. */
-  readonly isReplacing: boolean
-  readonly json: boolean
+  readonly replace?: boolean
+  readonly json?: boolean
 }
 
 /** Implements `stoke token`: makes a token for a client of `stoke serve`, and prints it once. */
-export function token(name: string, options: TokenOptions): number {
+export function token(flags: TokenFlags, name: string): number {
   const secret = randomBytes(32).toString('base64url')
-  const { include, exclude, expires, file } = options
-  const given: ClientEntry = {
-    name,
-    sha256: hashToken(secret),
-    ...(include === undefined ? {} : { include: [...include] }),
-    ...(exclude === undefined ? {} : { exclude: [...exclude] }),
-    ...(expires === undefined ? {} : { expires }),
-  }
+  const { include, exclude, expires, clients: file } = flags
+  const given: ClientEntry = { name, sha256: hashToken(secret), ...defined({ include, exclude, expires }) }
   if (expires !== undefined && Number.isNaN(Date.parse(expires)))
     throw new UsageError(
       `--expires ${expires} is no date; use a day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z`,
@@ -34,8 +28,8 @@ export function token(name: string, options: TokenOptions): number {
   parseClients('the client', JSON.stringify({ clients: [given] }))
   if (expires !== undefined && Date.parse(expires) <= Date.now())
     throw new UsageError(`--expires ${expires} is in the past; use a later day or time`)
-  const entry = file === undefined ? given : addToFile(file, given, options)
-  if (options.json) {
+  const entry = file === undefined ? given : addToFile(file, given, flags)
+  if (flags.json) {
     process.stdout.write(`${JSON.stringify({ token: secret, client: entry, file }, undefined, 2)}\n`)
     return EXIT_OK
   }
@@ -61,10 +55,10 @@ function describeEntry({ include, exclude, expires }: ClientEntry): string {
 }
 
 /** Adds a client to a file. A replaced token keeps the scope and the end of the earlier one, unless new ones are given. */
-function addToFile(path: string, given: ClientEntry, { isReplacing }: TokenOptions): ClientEntry {
+function addToFile(path: string, given: ClientEntry, { replace }: TokenFlags): ClientEntry {
   const file = parseClients(path, readIfThere(path))
   const others = (file.clients ?? []).filter(({ name }) => name !== given.name)
-  if (!isReplacing && others.length < (file.clients ?? []).length)
+  if (!replace && others.length < (file.clients ?? []).length)
     throw new UsageError(
       `${path} already has a client ${JSON.stringify(given.name)}; replace its token with --replace`,
     )

@@ -2,32 +2,32 @@ import { dirname, join } from 'node:path'
 import type { Digest, Skill } from '@skillstoke/core'
 import { describePlace, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { openWriteLock } from '@skillstoke/core/node'
-import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { describeChanged, type InstalledState, inspect } from '../lock/installed.ts'
 import { type LockedSkill, projectFolder, readLock, writeLock } from '../lock/lock-file.ts'
-import { isNamedSource } from '../named-places.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
-import { nameProgram } from '../program-name.ts'
+import { isNamedSource } from '../skills/named-places.ts'
+import { askYes } from '../terminal/ask.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { nameProgram } from '../terminal/program-name.ts'
 import { install, toLocked } from './add.ts'
 
 export interface UpdateFlags {
-  readonly json: boolean
+  readonly json?: boolean
   /** Whether to only report available updates, and change nothing. */
-  readonly isCheck: boolean
+  readonly check?: boolean
   /** Whether to accept a branch or tag whose history was rewritten. */
-  readonly isReset: boolean
+  readonly reset?: boolean
   /** Whether to replace a folder that has local changes. The replaced folder is moved to `.trash`. */
-  readonly isForced: boolean
+  readonly force?: boolean
   /** Whether the lock file may name folders outside the project. */
-  readonly isLocal: boolean
+  readonly local?: boolean
   /** Whether the caller accepts invisible characters in newer revisions. */
-  readonly confirmsHidden: boolean
+  readonly confirmHidden?: boolean
   /** Whether to follow, without a question, each skill that moved to another folder of its source. */
-  readonly followsMoves: boolean
+  readonly yes?: boolean
 }
 
 interface Outcome {
@@ -42,7 +42,7 @@ interface Outcome {
  * Implements `stoke update`: updates copied skills from their sources. Skills with local changes are reported and stay
  * unchanged. Exits with 1 if a skill is not up to date.
  */
-export async function update(names: readonly string[], config: Config, flags: UpdateFlags): Promise<number> {
+export async function update(config: Config, flags: UpdateFlags, names: readonly string[]): Promise<number> {
   checkNamedRoots(config)
   const locked = readLock(config)
   const unknown = names.find(name => locked[name] === undefined)
@@ -56,13 +56,13 @@ export async function update(names: readonly string[], config: Config, flags: Up
     const own = wanted.filter(([, each]) => each.source === source)
     try {
       // Opens the source before taking the write lock, so that other writers do not wait for the network.
-      const isNamed = flags.isLocal || isNamedSource(config.stateDirectory, source)
+      const isNamed = flags.local || isNamedSource(config.stateDirectory, source)
       await using available = await openAvailable(source, config, { isNamed })
       const followed = await confirmMoves(own, available, config, flags)
       await using lock = await openWriteLock(config.stateDirectory)
       for (const [name, entry] of own) {
         const work = async (): Promise<Outcome> =>
-          await tryUpdate(name, entry, available, config, { ...flags, followsMoves: followed.has(name) })
+          await tryUpdate(name, entry, available, config, { ...flags, yes: followed.has(name) })
         outcomes.push(await lock.run(work))
       }
     } catch (thrown) {
@@ -99,17 +99,17 @@ async function confirmMoves(
   own: readonly (readonly [name: string, entry: LockedSkill])[],
   available: Available,
   config: Config,
-  { followsMoves, isCheck, isReset, isForced, json }: UpdateFlags,
+  { yes, check, reset, force, json }: UpdateFlags,
 ): Promise<ReadonlySet<string>> {
   const followed = new Set<string>()
   for (const [name, entry] of own) {
     const skill = findUpstream(name, available)
     const to = skill?.location ?? entry.location
-    if (to === entry.location || !(isReset || (await available.follows(entry.version)))) continue
+    if (to === entry.location || !(reset || (await available.follows(entry.version)))) continue
     const question = `${name} ${describeMove(entry.location, to)} of ${entry.source}; update it from there?`
-    const isKept = !isForced && isEdited(await inspect(projectFolder(config), entry), skill)
-    const mayAsk = !isCheck && !json && !isKept && config.isInteractive
-    if (followsMoves || (mayAsk && (await askYes(toTerminalLine(question))))) followed.add(name)
+    const isKept = !force && isEdited(await inspect(projectFolder(config), entry), skill)
+    const mayAsk = !check && !json && !isKept && config.isInteractive
+    if (yes || (mayAsk && (await askYes(toTerminalLine(question))))) followed.add(name)
   }
   return followed
 }
@@ -162,7 +162,7 @@ async function updateOne(
   const same = { name, from: entry.revision, to: entry.revision as string | null }
   const skill = findUpstream(name, available)
   if (skill === undefined) return { ...same, kind: 'gone', to: null, note: describeGone(entry, available) }
-  if (!flags.isReset && !(await available.follows(entry.version))) {
+  if (!flags.reset && !(await available.follows(entry.version))) {
     const [from, to] = [entry.version, available.version].map(version => version.slice(0, 10))
     const note = `the history was rewritten, or a tag moved: ${to} does not come after ${from}; use --reset to accept it`
     return { ...same, kind: 'failed', to: skill.revision, note }
@@ -171,8 +171,8 @@ async function updateOne(
   const state = await inspect(projectFolder(config), entry)
   const isNewer = skill.revision !== entry.revision
   const isThere = state.revision === skill.revision
-  const isKept = !flags.isForced && isEdited(state, skill)
-  if (isMoved && (isKept || !flags.followsMoves)) {
+  const isKept = !flags.force && isEdited(state, skill)
+  if (isMoved && (isKept || !flags.yes)) {
     const move = `${describeMove(entry.location, skill.location)} in its source`
     const note = isKept
       ? `${move}, and the copy has local changes: ${describeChanged(state)}; use --yes --force to replace it (the old one is kept in .trash), or keep it`
@@ -207,11 +207,11 @@ async function copyNewest(
   { entry, skill, isThere, outcome, notes }: Newest,
   available: Available,
   config: Config,
-  { isCheck, confirmsHidden }: UpdateFlags,
+  { check, confirmHidden }: UpdateFlags,
 ): Promise<Outcome> {
   const { name } = outcome
   const hidden = await available.findHidden(skill)
-  if (hidden.length > 0 && !confirmsHidden) {
+  if (hidden.length > 0 && !confirmHidden) {
     const places = hidden.map(each => `${describePlace(each)}: ${each.message}`).join('; ')
     return {
       ...outcome,
@@ -221,7 +221,7 @@ async function copyNewest(
   }
   const leftOut = await available.findLeftOut(skill)
   const note = [...notes, ...(leftOut.length === 0 ? [] : [`left out: ${leftOut.join(', ')}`])].join('; ')
-  if (isCheck) return { ...outcome, kind: 'available', note }
+  if (check) return { ...outcome, kind: 'available', note }
   const root = dirname(join(projectFolder(config), entry.path))
   if (!isThere) await install({ ...skill, name }, available, root, entry.files)
   const now = toLocked(skill, available, entry.source, entry.path)

@@ -29,7 +29,7 @@ async function print(): Promise<{ readonly exitCode: number; readonly printed: s
     printed += String(chunk)
     return true
   })
-  const exitCode = await validate([root], {} as Config, { json: true })
+  const exitCode = await validate({} as Config, { json: true }, [root])
   vi.restoreAllMocks()
   return { exitCode, printed }
 }

@@ -13,7 +13,9 @@ import {
 import {
   checkCapabilities,
   decodeUnmarkedText,
+  doubtsAbout,
   isError,
+  isMisnamed,
   mayBeImported,
   toMessage,
 } from '@skillstoke/core/internal'
@@ -21,10 +23,8 @@ import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { isMisnamed } from '../not-skills.ts'
-import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../output.ts'
-import { doubtsAbout } from './decide.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
+import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 
 interface Verdict {
   readonly path: string
@@ -41,14 +41,14 @@ const SKILL_FILES = ['SKILL.md', 'skill.md']
  * them.
  */
 export async function validate(
-  paths: readonly string[],
   config: Config,
-  options: { readonly json: boolean },
+  { json }: { readonly json?: boolean },
+  paths: readonly string[],
 ): Promise<number> {
   const verdicts: Verdict[] = []
   for (const path of paths) verdicts.push(...(await validatePath(path)))
   const isValid = verdicts.every(verdict => verdict.valid)
-  if (options.json) printJson(verdicts.map(({ path, valid, diagnostics }) => ({ path, valid, diagnostics })))
+  if (json) printJson(verdicts.map(({ path, valid, diagnostics }) => ({ path, valid, diagnostics })))
   else printVerdicts(verdicts, config)
   return isValid ? EXIT_OK : EXIT_FINDINGS
 }

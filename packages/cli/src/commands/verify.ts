@@ -1,13 +1,13 @@
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { hasLock, LOCK_FILE_NAME, projectFolder, readLock } from '../lock/lock-file.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
-import { nameProgram } from '../program-name.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { nameProgram } from '../terminal/program-name.ts'
 
 /** Implements `stoke verify`: compares copied skills with the lock file, file by file. Exits with 1 if a copy differs. */
-export async function verify(config: Config, flags: { readonly json: boolean }): Promise<number> {
+export async function verify(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
   checkNamedRoots(config)
   const project = projectFolder(config)
   if (!hasLock(config))
@@ -20,7 +20,7 @@ export async function verify(config: Config, flags: { readonly json: boolean }):
     }),
   )
   const isFine = found.every(({ kind }) => kind === 'unmodified')
-  if (flags.json) printJson(found)
+  if (json) printJson(found)
   else if (found.length === 0)
     printLine(nameProgram('this project has no copied skills; see "stoke add --help"'))
   else {

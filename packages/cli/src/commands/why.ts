@@ -1,45 +1,45 @@
+import { defined } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
-import { createPaint, formatTable, printJson, printLine, toAdvice, toTerminalLine } from '../output.ts'
-import { askOrScan, printSource } from '../running-dev.ts'
-import { toAsked } from '../skill-target.ts'
-import { countTokens } from '../tokens.ts'
-
-export interface WhyOptions {
-  readonly json: boolean
-  /** Id of a conversation in the running `stoke dev`. */
-  readonly session?: string
-}
+import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { toAsked } from '../skills/skill-target.ts'
+import { countTokens } from '../skills/tokens.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import {
+  createPaint,
+  formatTable,
+  printJson,
+  printLine,
+  toAdvice,
+  toTerminalLine,
+} from '../terminal/output.ts'
 
 /**
  * Implements `stoke why`: shows which step keeps a skill from reaching conversations. If the name belongs to a folder
  * or file that is not a skill, shows why it is not a skill.
  */
-export async function why(asked: string, config: Config, options: WhyOptions): Promise<number> {
+export async function why(
+  config: Config,
+  { json, session }: { readonly json?: boolean; readonly session?: string },
+  asked: string,
+): Promise<number> {
   const name = toAsked(asked)
   const { answer, from } = await askOrScan(
     config,
-    dev => dev.client.why(name, options.session === undefined ? {} : { session: options.session }),
-    async () => {
-      if (options.session !== undefined)
-        throw new UsageError(
-          '--session needs a running dev with these roots, and there is none; start one with "stoke dev"',
-        )
-      const catalog = { countTokens, ...config.catalog }
-      await using skills = await openSkills(config, {
-        watching: 'off',
-        reportsUnreadable: true,
-        runsScripts: true,
-        runtime: { catalog },
-      })
-      await skills.scripts.ready(skills.current.find(name))
-      const view = skills.forConversation(config.scope === undefined ? {} : { scope: config.scope })
-      return await view.why(name)
+    {
+      ask: async client => await client.why(name, defined({ session })),
+      scan: async skills => {
+        if (session !== undefined)
+          throw new UsageError(
+            '--session needs a running dev with these roots, and there is none; start one with "stoke dev"',
+          )
+        await skills.scripts.ready(skills.current.find(name))
+        return await skills.forConversation(defined({ scope: config.scope })).why(name)
+      },
     },
+    { reportsUnreadable: true, runsScripts: true, runtime: { catalog: { countTokens, ...config.catalog } } },
   )
   const isServed = answer.steps.every(step => step.ok)
-  if (options.json) {
+  if (json) {
     printJson({ ...answer, from })
     return isServed ? EXIT_OK : EXIT_FINDINGS
   }
@@ -50,6 +50,6 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
     toAdvice(toTerminalLine(detail), config.options),
   ])
   printLine(formatTable(rows))
-  printSource(from, config)
+  printLine(describeSource(from, config))
   return isServed ? EXIT_OK : EXIT_FINDINGS
 }

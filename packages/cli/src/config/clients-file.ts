@@ -2,8 +2,8 @@ import { readFileSync, statSync } from 'node:fs'
 import { toMessage } from '@skillstoke/core/internal'
 import type { BearerClient, OAuthResourceOptions } from '@skillstoke/mcp/auth'
 import { z } from 'zod'
-import { UsageError } from '../exit-code.ts'
-import { describeJsonFault } from '../json-fault.ts'
+import { UsageError } from '../terminal/exit-code.ts'
+import { describeJsonFault } from './json-fault.ts'
 
 /** Who may use `stoke serve`: clients with their own tokens, or the tokens of an authorization server. */
 export type ClientsFile =

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { UsageError } from '../exit-code.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 import { type ConfigFlags, resolveConfig } from './config.ts'
 
 let folder: string

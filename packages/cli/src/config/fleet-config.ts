@@ -6,7 +6,7 @@ import {
   loadSigningKey,
   type ManifestSigner,
 } from '@skillstoke/fleet'
-import { UsageError } from '../exit-code.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 
 /** Options of the command line that name a fleet and the identity of this program. */
 export interface FleetFlags {

@@ -1,6 +1,6 @@
 import { opendirSync } from 'node:fs'
 import { toMessage } from '@skillstoke/core/internal'
-import { UsageError } from '../exit-code.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 import type { Config } from './config.ts'
 
 /**

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { defined, toMessage } from '@skillstoke/core/internal'
 import type { ReadingPolicy, RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
-import { UsageError } from '../exit-code.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 import {
   type ConfigSource,
   kindOf,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { UsageError } from '../exit-code.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 import { configSchema, toJsonSchema } from './config-schema.ts'
 import { createRemote, parseSourceFlag } from './remote-config.ts'
 import {

@@ -3,9 +3,9 @@ import type { RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
 import type { RetrievalMode } from '@skillstoke/mcp/source'
 import type { GitUpdate } from '@skillstoke/sources'
 import type { z as Zod } from 'zod'
-import { UsageError } from '../exit-code.ts'
-import { GIT_UPDATES, RETRIEVAL_MODES } from '../known-values.ts'
-import { leadsOut } from '../real-path.ts'
+import { UsageError } from '../terminal/exit-code.ts'
+import { GIT_UPDATES, RETRIEVAL_MODES } from './known-values.ts'
+import { leadsOut } from './real-path.ts'
 
 /** Kinds of remote sources. Each kind is also the name of a field in the configuration. */
 export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp', 'fleet'] as const

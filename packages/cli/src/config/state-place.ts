@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { defaultStateDirectory } from '../known-values.ts'
+import { defaultStateDirectory } from './known-values.ts'
 
 /** Returns the state directory of a command. */
 export function findStateDirectory(

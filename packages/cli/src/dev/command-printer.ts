@@ -1,6 +1,6 @@
 import type { SkillRuntime } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
-import { type Paint, shorten, toTerminalLine, toTerminalOutput } from '../output.ts'
+import { type Paint, shorten, toTerminalLine, toTerminalOutput } from '../terminal/output.ts'
 
 export interface CommandPrinterOptions {
   readonly print: (line: string) => void

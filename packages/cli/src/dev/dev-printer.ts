@@ -1,4 +1,4 @@
-import type { PrefixReading } from '@skillstoke/agent'
+import type { AgentEvent, PrefixReading } from '@skillstoke/agent'
 import type {
   Diagnostic,
   Generation,
@@ -9,12 +9,13 @@ import type {
   SkillRuntime,
   TokenCounter,
 } from '@skillstoke/core'
-import { shortDigest, targetOf } from '@skillstoke/core/internal'
-import { withApproveCommand } from '../approve-command.ts'
-import { toCommandLine } from '../command-line.ts'
+import { listNotSkills, shortDigest, targetOf } from '@skillstoke/core/internal'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
-import { describeNotSkills, findNotSkills } from '../not-skills.ts'
+import { ageOfChange, ageOfReport, timeOfUpdate } from '../server/save-age.ts'
+import { withApproveCommand } from '../terminal/approve-command.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import {
   formatDiagnostic,
   formatPlace,
@@ -24,17 +25,21 @@ import {
   shorten,
   sortForPeople,
   toAdvice,
+  toTerminalLine,
   toTerminalText,
-} from '../output.ts'
-import { findProgramName } from '../program-name.ts'
-import { ageOfChange, ageOfReport, timeOfUpdate } from '../save-age.ts'
+} from '../terminal/output.ts'
+import { findProgramName } from '../terminal/program-name.ts'
 
 export interface DevPrinterOptions {
   readonly print: (line?: string) => void
   readonly paint: Paint
   readonly countTokens: TokenCounter
   readonly config: Config
+  /** Whether the caller prints the answer of the model as it arrives. @default false */
+  readonly isStreamed?: boolean
 }
+
+type FinishEvent = Extract<AgentEvent, { kind: 'finish' }>
 
 /** A conversation that gets notices of changed skills. */
 export interface ListeningSession {
@@ -48,14 +53,18 @@ export interface ListeningSession {
 }
 
 const ANSWER_WIDTH = 400
+const RESULT_WIDTH = 200
 const MAX_SESSION_LINES = 10
 const MAX_SKILL_LINES = 40
 
-/** Prints the output of `stoke dev`: one line per event, with measured times. */
+/** Prints what happens to skills and in conversations: one line per event, with measured times. */
 export class DevPrinter {
   readonly #options: DevPrinterOptions
   /** The update whose diff is printed when the user presses `d`. */
   lastUpdate: RegistryUpdate | undefined
+  /** Whether the next model call follows a notice. */
+  #hasNotice = false
+  #isReasoning = false
 
   constructor(options: DevPrinterOptions) {
     this.#options = options
@@ -82,7 +91,7 @@ export class DevPrinter {
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more: ${toAdvice('stoke list', config.options)}`))
     if (reports.length === 0) print('  no skills yet; create a folder with a SKILL.md in one of the roots')
-    const notSkills = await findNotSkills(skills)
+    const notSkills = await listNotSkills(skills)
     const note = describeNotSkills(
       notSkills.found.filter(({ isExpected }) => isExpected),
       paint,
@@ -201,20 +210,79 @@ export class DevPrinter {
     this.#options.print(`${this.#options.paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
   }
 
-  told(update: SessionUpdate): void {
+  /** Prints an event of a turn. The text of the answer comes with the end of the turn, unless it is streamed. */
+  happened(event: AgentEvent): void {
+    const { print, paint, isStreamed = false } = this.#options
+    switch (event.kind) {
+      case 'skills-updated':
+        this.#told(event.update)
+        this.#hasNotice = true
+        break
+      case 'model-call':
+        // In a chat, an unchanged prefix without a notice is not worth a line.
+        if (!isStreamed || this.#hasNotice || !event.prefix.isUnchanged)
+          print(
+            paint(
+              event.prefix.isUnchanged ? 'dim' : 'red',
+              `  model call ${event.step}, ${describePrefix(event.prefix)}`,
+            ),
+          )
+        this.#hasNotice = false
+        this.#isReasoning = false
+        break
+      case 'reasoning':
+        if (!this.#isReasoning) print(paint('dim', '  thinking'))
+        this.#isReasoning = true
+        break
+      case 'skill-invoked':
+        this.#toolCall(`/${event.name}`, { revision: shortDigest(event.revision) })
+        break
+      case 'tool-call':
+        this.#toolCall(event.name, event.input ?? {})
+        break
+      case 'tool-result': {
+        const { isError, text } = (event.output ?? {}) as {
+          readonly isError?: unknown
+          readonly text?: unknown
+        }
+        // A tool that worked needs no second line.
+        if (isError === true) print(`    ${paint('red', 'failed')}: ${shorten(String(text), RESULT_WIDTH)}`)
+        break
+      }
+      case 'compacted': {
+        const kept = event.restored.length === 0 ? 'no skill' : toTerminalLine(event.restored.join(', '))
+        print(paint('dim', `  compacted ${event.messages} messages to a summary; loaded again: ${kept}`))
+        break
+      }
+      case 'finish':
+        this.#finished(event)
+        break
+      case 'text':
+      case 'model-answer':
+        break
+      default:
+        event satisfies never
+    }
+  }
+
+  #finished({ text, hasReachedLimit, steps, pending, finishReason }: FinishEvent): void {
+    const { print, paint, isStreamed = false } = this.#options
+    if (!isStreamed) this.answer(text)
+    if (hasReachedLimit)
+      print(paint('yellow', `  stopped after ${steps} model calls; send a message to let the model go on`))
+    else if (isStreamed && text === '' && pending.length === 0)
+      print(paint('yellow', `  the model answered nothing (${toTerminalLine(finishReason)})`))
+  }
+
+  #told(update: SessionUpdate): void {
     const { print, paint } = this.#options
     for (const line of update.text.split('\n').slice(1, -1))
       print(paint('yellow', `  told ${toTerminalText(line.replace(/^- /, ''))}`))
     print(paint('dim', `  +${update.tokens} tokens (estimated), appended as one message`))
   }
 
-  prefix(step: number, prefix: PrefixReading): void {
-    const { print, paint } = this.#options
-    print(paint(prefix.isUnchanged ? 'dim' : 'red', `  model call ${step}, ${describePrefix(prefix)}`))
-  }
-
-  toolCall(name: string, input: unknown): void {
-    this.#options.print(`  calls ${name} ${shorten(JSON.stringify(input), 80)}`)
+  #toolCall(name: string, input: unknown): void {
+    this.#options.print(`  calls ${toTerminalLine(name)} ${shorten(JSON.stringify(input), 80)}`)
   }
 
   answer(text: string): void {

@@ -2,37 +2,35 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { MemoryConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import type { SkillRuntime } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import { createSkillsServer } from '@skillstoke/mcp'
-import type { Turn } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
-import { createPaint } from '../output.ts'
+import { readVersion } from '../config/version.ts'
 import { DevServer } from '../server/dev-server.ts'
 import { MAX_OPEN_CHATS, Playground } from '../server/playground.ts'
 import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
 import { toSessionOptions } from '../server/session-key.ts'
-import { listenForSignals } from '../signals.ts'
-import { countTokens } from '../tokens.ts'
-import { readVersion } from '../version.ts'
+import { toAnswering } from '../skills/answering.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { countTokens } from '../skills/tokens.ts'
+import { ChatTerminal } from '../terminal/chat-terminal.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import { createPaint, printLine } from '../terminal/output.ts'
+import { Parts } from '../terminal/parts.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 import { printCommands } from './command-printer.ts'
-import { DevConversation } from './dev-conversation.ts'
+import { DemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
 import { actOnKey } from './key-actions.ts'
 import { BrowserOpener } from './open-in-browser.ts'
-import { Parts } from './parts.ts'
-import { Terminal } from './terminal.ts'
-import { TurnLog } from './turn-log.ts'
 
-export interface DevOptions {
+export interface DevFlags {
   /** Question for the demo agent, asked at the start and after each change. */
-  readonly question?: string
-  /** Whether the demo agent takes a turn at the start and after each change. @default true */
-  readonly hasAgent?: boolean
+  readonly ask?: string
+  /** Whether the demo agent takes a turn at the start and after each change. */
+  readonly agent: boolean
 }
 
-const SESSION_ID = 'dev'
 // The default tenant of an agent. Only with this tenant, the id of a conversation is also the id of its session.
 const TENANT = 'local'
 
@@ -40,12 +38,13 @@ const TENANT = 'local'
  * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until a
  * signal stops the command.
  */
-export async function dev(config: Config, options: DevOptions): Promise<number> {
-  const terminal = new Terminal()
+export async function dev(config: Config, { ask: question, agent: hasAgent }: DevFlags): Promise<number> {
+  let terminal: ChatTerminal | undefined
   const paint = createPaint(config.hasColor)
-  const print = new DevPrinter({ print: terminal.print, paint, countTokens, config })
-  const { hasAgent = true } = options
-  const scope = config.scope === undefined ? {} : { scope: config.scope }
+  const printAbove = (line = ''): void =>
+    terminal === undefined ? printLine(line) : terminal.print(`${line}\n`)
+  const print = new DevPrinter({ print: printAbove, paint, countTokens, config })
+  const scope = defined({ scope: config.scope })
   const end = new AbortController()
   {
     // Disposes the parts in reverse order when the block ends, even after an error.
@@ -64,24 +63,17 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
         ...scope,
       }),
     )
-    const log = new TurnLog(tellSessions)
-    const conversation = new DevConversation({
-      open: () => agent.conversation(SESSION_ID),
-      skills,
-      print,
-      log,
-      signal: end.signal,
-      ...(options.question === undefined ? {} : { question: options.question }),
-    })
     const playground = new Playground({
       agent,
       forget: async id => await store.remove(TENANT, id),
       model: config.model.model ?? 'offline',
-      onOpen: () => conversation.keepOpen(),
       onChange: tellSessions,
     })
-    const turnsOf = (id: string): readonly Turn[] =>
-      id === SESSION_ID ? log.list() : (playground.turnsOf(id) ?? [])
+    const turns = new DemoTurns({
+      ...{ playground, skills, print, question },
+      scope: config.scope,
+      signal: end.signal,
+    })
     const mcp = parts.use(
       createSkillsServer(skills, {
         version: readVersion(),
@@ -90,29 +82,32 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
         ...scope,
       }),
     )
-    const server = parts.use(await DevServer.start({ config, skills, mcp, playground, countTokens, turnsOf }))
+    const server = parts.use(await DevServer.start({ config, skills, mcp, playground, countTokens }))
     parts.defer(tellOthers(config, server))
     await print.start(skills)
-    parts.defer(printCommands(skills, { print: terminal.print, paint }))
-    parts.defer(async () => await conversation.close())
+    parts.defer(printCommands(skills, { print: printAbove, paint }))
+    parts.defer(async () => await turns.close())
     parts.defer(
       skills.subscribe(update => {
-        print.update(update, findListeners(skills, conversation, playground))
-        if (hasAgent && update.changes.length > 0) conversation.requestTurn(update)
+        print.update(update, findListeners(skills, playground))
+        if (hasAgent && update.changes.length > 0) turns.requestTurn(update)
       }),
     )
     if (config.isInteractive) {
       const opener = parts.use(new BrowserOpener(join(config.stateDirectory, 'run')))
-      const targets = { skills, print, terminal, conversation, end, opener, pageUrl: server.pageUrl }
-      parts.use(terminal).listen(key => {
+      const onKey = (key: string): void => {
+        const targets = { answering, print, terminal, turns, end, opener, pageUrl: server.pageUrl }
         actOnKey(key, targets).catch((error: unknown) => print.keyFailed(key, toMessage(error)))
-      })
+      }
+      const answering = toAnswering(skills, config)
+      terminal = parts.use(new ChatTerminal({ paint, prompt: 'ask: ', signal: end.signal, onKey }))
     }
     print.addresses(server)
     print.ready(config.isInteractive)
-    if (hasAgent) conversation.requestTurn()
+    if (hasAgent) turns.requestTurn()
     await untilAborted(end.signal)
   }
+  terminal = undefined
   print.end()
   return EXIT_OK
 }
@@ -132,21 +127,13 @@ function tellOthers(config: Config, server: DevServer): () => void {
   }
 }
 
-/** Lists the conversation of the demo agent, the playground conversations, and the conversations of MCP clients. */
-function findListeners(
-  skills: SkillRuntime,
-  own: DevConversation,
-  playground: Playground,
-): ListeningSession[] {
-  return skills.sessions().map(session => {
-    const nextTurn = playground.nextTurnOf(session.id)
-    return {
-      id: session.id,
-      pending: session.pending(),
-      ...(nextTurn === undefined ? {} : { nextTurn }),
-      ...(session.id === SESSION_ID ? own.next() : {}),
-    }
-  })
+/** Lists the conversations that hear of a change: of the demo agent, of the playground, and of MCP clients. */
+function findListeners(skills: SkillRuntime, playground: Playground): ListeningSession[] {
+  return skills.sessions().map(session => ({
+    id: session.id,
+    pending: session.pending(),
+    ...playground.describeNext(session.id),
+  }))
 }
 
 /** Keeps the process alive until the signal aborts, because a runtime alone lets the process exit. */

@@ -1,16 +1,15 @@
 import type { SkillRuntime } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
-import { describeLastChange } from '../describe-change.ts'
-import type { DevConversation } from './dev-conversation.ts'
+import { type Answering, describeLastChange, toMessage } from '@skillstoke/core/internal'
+import type { ChatTerminal } from '../terminal/chat-terminal.ts'
+import type { DemoTurns } from './demo-turns.ts'
 import type { DevPrinter } from './dev-printer.ts'
 import type { BrowserOpener } from './open-in-browser.ts'
-import type { Terminal } from './terminal.ts'
 
 export interface KeyTargets {
-  readonly skills: SkillRuntime
+  readonly answering: Answering
   readonly print: DevPrinter
-  readonly terminal: Terminal
-  readonly conversation: DevConversation
+  readonly terminal: ChatTerminal | undefined
+  readonly turns: DemoTurns
   readonly end: AbortController
   readonly opener: BrowserOpener
   readonly pageUrl: string
@@ -18,19 +17,20 @@ export interface KeyTargets {
 
 /** Runs the action of a key. */
 export async function actOnKey(key: string, targets: KeyTargets): Promise<void> {
-  const { skills, print, terminal, conversation, end, opener, pageUrl } = targets
+  const { answering, print, end, opener, pageUrl } = targets
   if (key === 'q' || key === '\u0003') end.abort()
   else if (key === 'h') print.help(pageUrl)
   else if (key === 'o') await open(pageUrl, opener, print)
-  else if (key === 'r') await reload(skills, print)
+  else if (key === 'r') await reload(answering.skills, print)
   else if (key === 'c') print.clear()
-  else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
-  else if (key === 'a') await ask(terminal, conversation)
+  else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, answering))
+  else if (key === 'a') await ask(targets)
 }
 
-async function ask(terminal: Terminal, conversation: DevConversation): Promise<void> {
-  const question = await terminal.ask('ask: ')
-  if (question !== undefined) conversation.ask(question)
+async function ask({ terminal, turns, end }: KeyTargets): Promise<void> {
+  const typed = await terminal?.readMessage()
+  if (typed?.kind === 'message') turns.ask(typed.text)
+  else if (typed?.kind === 'interrupted') end.abort()
 }
 
 /** Opens the page. If no program can open the page, prints its address. */

@@ -1,3 +1,4 @@
+import { defined } from '@skillstoke/core/internal'
 import type { ChannelOptions } from '@skillstoke/fleet'
 import { printReport } from './print-report.ts'
 import { type FleetVerbFlags, withPublisher } from './with-fleet.ts'
@@ -18,7 +19,7 @@ export interface RollbackFlags extends ChangeFlags {
 }
 
 /** Implements `stoke fleet promote`. */
-export async function promote(names: readonly string[], flags: PromoteFlags): Promise<number> {
+export async function promote(flags: PromoteFlags, names: readonly string[]): Promise<number> {
   const { from, to } = flags
   const options = { ...toChannelOptions(flags), ...(names.length === 0 ? {} : { names }) }
   return await withPublisher(flags, async ({ publisher }) =>
@@ -27,27 +28,20 @@ export async function promote(names: readonly string[], flags: PromoteFlags): Pr
 }
 
 /** Implements `stoke fleet rollback`. */
-export async function rollback(name: string, { to, ...flags }: RollbackFlags): Promise<number> {
+export async function rollback({ to, ...flags }: RollbackFlags, name: string): Promise<number> {
   return await withPublisher(flags, async ({ publisher, inChannel }) => {
-    const version = to === undefined ? {} : { version: to }
-    return printReport(
-      await publisher.rollback(name, { ...toChannelOptions(flags), ...inChannel, ...version }),
-      flags,
-    )
+    const options = { ...toChannelOptions(flags), ...inChannel, ...defined({ version: to }) }
+    return printReport(await publisher.rollback(name, options), flags)
   })
 }
 
 /** Implements `stoke fleet remove`. */
-export async function remove(name: string, flags: ChangeFlags): Promise<number> {
+export async function remove(flags: ChangeFlags, name: string): Promise<number> {
   return await withPublisher(flags, async ({ publisher, inChannel }) =>
     printReport(await publisher.remove(name, { ...toChannelOptions(flags), ...inChannel }), flags),
   )
 }
 
 export function toChannelOptions({ expect, note, dryRun }: ChangeFlags): ChannelOptions {
-  return {
-    isDryRun: dryRun === true,
-    ...(expect === undefined ? {} : { expect }),
-    ...(note === undefined ? {} : { note }),
-  }
+  return { isDryRun: dryRun === true, ...defined({ expect, note }) }
 }

@@ -1,5 +1,6 @@
-import { EXIT_OK } from '../exit-code.ts'
-import { printJson, printLine } from '../output.ts'
+import { defined } from '@skillstoke/core/internal'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import { printJson, printLine } from '../terminal/output.ts'
 import { ProgressLine } from './progress-line.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
@@ -16,8 +17,7 @@ export async function collect({ keep, grace, ...flags }: CollectFlags): Promise<
     using line = new ProgressLine()
     const report = await publisher.collectGarbage({
       isDryRun: flags.dryRun === true,
-      ...(keep === undefined ? {} : { keepVersions: keep }),
-      ...(grace === undefined ? {} : { graceMs: grace * HOUR_MS }),
+      ...defined({ keepVersions: keep, graceMs: grace === undefined ? undefined : grace * HOUR_MS }),
       onProgress: ({ step, done }) => line.show(step === 'list' ? 'listed' : 'removed', done),
     })
     line.end()

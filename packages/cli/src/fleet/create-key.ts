@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { createNkey, createSigningKey } from '@skillstoke/fleet'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { printJson, printLine } from '../output.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { printJson, printLine } from '../terminal/output.ts'
 
 /** Implements `stoke fleet key`: writes a new secret that only this user can read. Never overwrites a file. */
 export function createKey(
+  { json, nkey }: { readonly json?: boolean; readonly nkey?: boolean },
   file: string,
-  { json, isNkey }: { readonly json: boolean; readonly isNkey: boolean },
 ): number {
-  const { secret, publicKey, use } = isNkey ? makeNkey() : makeSigningKey()
+  const { secret, publicKey, use } = nkey ? makeNkey() : makeSigningKey()
   try {
     writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
   } catch (cause) {

@@ -1,6 +1,6 @@
 import { examineFleet } from '@skillstoke/fleet'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { printJson, printLine, toTerminalLine } from '../output.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
+import { printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { ProgressLine } from './progress-line.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 

@@ -1,3 +1,4 @@
+import { defined } from '@skillstoke/core/internal'
 import {
   describePermissions,
   FleetStatus,
@@ -5,8 +6,8 @@ import {
   prepareFleet,
   writeAccounts,
 } from '@skillstoke/fleet'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { describeUnfilled, exitOf, printReport } from './print-report.ts'
 import { type FleetVerbFlags, type OpenFleet, withSigner } from './with-fleet.ts'
 
@@ -34,14 +35,12 @@ export async function initFleet(flags: InitFlags): Promise<number> {
     const report = await prepareFleet(fleet, {
       isDryRun: flags.dryRun === true,
       isNewEpoch: flags.newEpoch === true,
-      ...(flags.replicas === undefined ? {} : { replicas: flags.replicas }),
-      ...(signer === undefined ? {} : { signer }),
+      ...defined({ replicas: flags.replicas, signer }),
     })
     const publication = from === undefined ? undefined : await fill(from, open)
     const accounts = writeAccounts()
     if (flags.json === true) {
-      const filled = publication === undefined ? {} : { publication }
-      printJson({ ...report, permissions: describePermissions(), accounts, ...filled })
+      printJson({ ...report, permissions: describePermissions(), accounts, ...defined({ publication }) })
       return publication === undefined ? EXIT_OK : exitOf(publication)
     }
     printLine(

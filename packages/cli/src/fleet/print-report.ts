@@ -1,7 +1,7 @@
 import { shortDigest } from '@skillstoke/core/internal'
 import type { PublishedSkill, PublishReport } from '@skillstoke/fleet'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
+import { formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 
 const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
   published: 'published',

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
 import { createSkillRuntime, SkillError, type SkillRuntime } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import type { SkillSource } from '@skillstoke/core/source'
 import { FleetStatus, LivePublisher, type PublishOptions, type PublishReport } from '@skillstoke/fleet'
 import { readSecretFiles } from '../config/config.ts'
 import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
 import { findStateDirectory } from '../config/state-place.ts'
-import { EXIT_INTERRUPTED, UsageError } from '../exit-code.ts'
-import { printJsonLine, printLine, toTerminalLine } from '../output.ts'
-import { listenForSignals } from '../signals.ts'
+import { EXIT_INTERRUPTED, UsageError } from '../terminal/exit-code.ts'
+import { printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 import { type ChangeFlags, toChannelOptions } from './change-channel.ts'
 import { describeReport, describeUnfilled, printReport } from './print-report.ts'
 import { ProgressLine } from './progress-line.ts'
@@ -28,7 +28,7 @@ export interface PublishFlags extends ChangeFlags {
 }
 
 /** Implements `stoke fleet publish`: publishes the skills of a folder or of another source, once or until Ctrl-C. */
-export async function publish(folder: string | undefined, flags: PublishFlags): Promise<number> {
+export async function publish(flags: PublishFlags, folder?: string): Promise<number> {
   const {
     watch = false,
     mirror = false,
@@ -55,8 +55,7 @@ export async function publish(folder: string | undefined, flags: PublishFlags): 
       ...open.inChannel,
       isMirror: mirror,
       isForced: force,
-      ...(prefetch ? { prefetchMs: PREFETCH_MS } : {}),
-      ...(name === undefined ? {} : { names: name }),
+      ...defined({ names: name, prefetchMs: prefetch ? PREFETCH_MS : undefined }),
       onProgress: ({ step, done, total }) => line.show(step, done, total),
     }
     const report = await open.publisher.publish(runtime, options)
@@ -113,7 +112,7 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
   const live = new LivePublisher(open.publisher, runtime, {
     ...open.inChannel,
     isMirror: flags.mirror === true,
-    ...(flags.note === undefined ? {} : { note: flags.note }),
+    ...defined({ note: flags.note }),
     onReport,
     onError: (thrown, retryMs) => {
       if (SkillError.isInstance(thrown, 'INVALID_OPTION')) ended.reject(thrown)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
 import { type AgentState, type FleetReport, FleetStatus } from '@skillstoke/fleet'
-import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../exit-code.ts'
+import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../terminal/exit-code.ts'
 import {
   createPaint,
   formatTable,
@@ -11,8 +11,8 @@ import {
   printJsonLine,
   printLine,
   toTerminalLine,
-} from '../output.ts'
-import { listenForSignals } from '../signals.ts'
+} from '../terminal/output.ts'
+import { listenForSignals } from '../terminal/signals.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
 const WATCH_MS = 2_000
@@ -22,7 +22,7 @@ export interface StatusFlags extends FleetVerbFlags {
 }
 
 /** Implements `stoke fleet log`: lists the versions of a skill. */
-export async function log(name: string, flags: FleetVerbFlags): Promise<number> {
+export async function log(flags: FleetVerbFlags, name: string): Promise<number> {
   return await withFleet(flags, async ({ publisher, inChannel }) => {
     const records = await publisher.history(name, inChannel)
     if (flags.json === true) {

@@ -1,3 +1,4 @@
+import { defined } from '@skillstoke/core/internal'
 import { FleetConnection, findRestoredBackup, type ManifestSigner, SkillPublisher } from '@skillstoke/fleet'
 import { type FleetConfig, type FleetFlags, readSigner, resolveFleet } from '../config/fleet-config.ts'
 
@@ -45,7 +46,7 @@ async function connect<T>(
   const config = resolveFleet(flags)
   const { connection, channel } = config
   await using fleet = new FleetConnection(connection)
-  const publisher = new SkillPublisher(fleet, signer === undefined ? {} : { signer })
-  const inChannel = channel === undefined ? {} : { channel }
+  const publisher = new SkillPublisher(fleet, defined({ signer }))
+  const inChannel = defined({ channel })
   return await work({ ...config, fleet, publisher, signer, inChannel })
 }

@@ -14,7 +14,7 @@ import type { SkillSource } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { createRemote, parseSourceFlag, type RemoteSetup } from '../config/remote-config.ts'
 import { assertInside, type ConfigSource, SOURCE_KINDS } from '../config/source-kinds.ts'
-import { UsageError } from '../exit-code.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 
 /** The present state of a source from which skills can be copied. */
 export interface Available extends AsyncDisposable {

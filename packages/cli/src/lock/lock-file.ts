@@ -5,9 +5,9 @@ import { findPathFault, isGitName, toMessage } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
-import { UsageError } from '../exit-code.ts'
-import { describeJsonFault } from '../json-fault.ts'
-import { realPath } from '../real-path.ts'
+import { describeJsonFault } from '../config/json-fault.ts'
+import { realPath } from '../config/real-path.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 
 export const LOCK_FILE_NAME = 'skillstoke.lock.json'
 

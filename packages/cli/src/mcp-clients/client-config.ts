@@ -18,7 +18,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { toMessage } from '@skillstoke/core/internal'
 import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
 import { parse as parseToml, stringify as stringifyToml } from 'smol-toml'
-import { UsageError } from '../exit-code.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 import type { McpClient } from './client-table.ts'
 
 type Entry = Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/config.ts'
-import { DEFAULT_SCRIPT_RUNNER_OPTIONS } from '../known-values.ts'
+import { DEFAULT_SCRIPT_RUNNER_OPTIONS } from '../config/known-values.ts'
 
 /** The command with which an MCP client starts `stoke mcp` for the same sources, from any working directory. */
 export interface McpCommand {
@@ -22,16 +22,16 @@ export function toNpxCommand(
 }
 
 /** The tools of a server beside those for skills, and whether it writes messages. */
-export interface ToolChoice {
-  readonly isVerbose: boolean
-  readonly commandTools: boolean
-  readonly adminTools: boolean
-  readonly authorTools: boolean
+export interface ToolFlags {
+  readonly verbose?: boolean
+  readonly commandTools?: boolean
+  readonly adminTools?: boolean
+  readonly authorTools?: boolean
   /** @default the default of the server */
   readonly pageSize?: number
 }
 
-export function toMcpCommand(config: Config, tools: ToolChoice): McpCommand {
+export function toMcpCommand(config: Config, tools: ToolFlags): McpCommand {
   const bin = fileURLToPath(new URL('bin/stoke.js', import.meta.resolve('skillstoke/package.json')))
   const options = [
     ...(config.file === undefined ? [] : ['--config', config.file]),
@@ -49,7 +49,7 @@ export function toMcpCommand(config: Config, tools: ToolChoice): McpCommand {
     ...(tools.adminTools ? ['--admin-tools'] : []),
     ...(tools.authorTools ? ['--author-tools'] : []),
     ...(tools.pageSize === undefined ? [] : ['--page-size', String(tools.pageSize)]),
-    ...(tools.isVerbose ? ['--verbose'] : []),
+    ...(tools.verbose ? ['--verbose'] : []),
     ...['--state', config.stateDirectory],
   ]
   // If this program is in the npx cache, clients start it through npx, because the cache may be cleared. A program

@@ -1,7 +1,7 @@
 import { SkillError, type SkillErrorCode } from '@skillstoke/core'
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
-import { answer, onApiError } from './api-failure.ts'
+import { onApiError } from './api-failure.ts'
 
 test.each([
   ['SKILL_NOT_FOUND', 404, 'NOT_FOUND'],
@@ -12,10 +12,10 @@ test.each([
   ['IO_FAILED', 500, 'IO_FAILED'],
   ['CLOSED', 503, 'FAILED'],
 ] as const)(
-  'answer() maps %s to status %d with the code %s',
+  'onApiError() maps %s to status %d with the code %s',
   async (thrown: SkillErrorCode, status, code) => {
     const app = new Hono().onError(onApiError)
-    app.post('/', async context => await answer(context, () => Promise.reject(new SkillError(thrown, 'why'))))
+    app.post('/', () => Promise.reject(new SkillError(thrown, 'why')))
     const response = await app.request('/', { method: 'POST' })
     expect(response.status).toBe(status)
     expect(await response.json()).toMatchObject({ error: { code } })

@@ -1,59 +1,54 @@
 import { SkillError } from '@skillstoke/core'
 import type { Context } from 'hono'
+import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import type { ZodError } from 'zod'
 import type { ApiErrorCode, ApiFailure } from '../client/api-types.ts'
 
-/** Responds with a failure, in the same JSON format as all API failures. */
-export function fail(
-  context: Context,
-  status: ContentfulStatusCode,
-  code: ApiErrorCode,
-  message: string,
-): Response {
-  return context.json({ error: { code, message } } satisfies ApiFailure, status)
-}
+/** A failed request, and how the API reports it. */
+class ApiFault extends Error {
+  readonly status: ContentfulStatusCode
+  readonly code: ApiErrorCode
 
-/** Converts an unexpected error to a response. */
-export function onApiError(error: Error, context: Context): Response {
-  if (SkillError.isInstance(error, 'CLOSED')) return fail(context, 503, 'FAILED', 'the server is closing')
-  const status = SkillError.isInstance(error, 'TIMED_OUT') ? 503 : 500
-  return fail(context, status, 'FAILED', error.message)
-}
-
-/** Reads the body of a request. Returns `undefined` if the body is not valid JSON. */
-export async function readJson(context: Context): Promise<unknown> {
-  return await context.req.json().catch(() => undefined)
-}
-
-/** Maps a SkillError to an HTTP status and a JSON error. */
-export async function answer(context: Context, work: () => Promise<object>): Promise<Response> {
-  try {
-    return context.json(await work())
-  } catch (thrown) {
-    if (!SkillError.isInstance(thrown)) throw thrown
-    switch (thrown.code) {
-      case 'SKILL_NOT_FOUND':
-      case 'REVISION_NOT_FOUND':
-        return fail(context, 404, 'NOT_FOUND', thrown.message)
-      case 'CHANGED_SINCE_READ':
-      case 'LOCKED':
-        return fail(context, 409, 'CONFLICT', thrown.message)
-      case 'HIDDEN_TEXT':
-        return fail(context, 409, 'HIDDEN_TEXT', thrown.message)
-      case 'READ_ONLY':
-        return fail(context, 409, 'READ_ONLY', thrown.message)
-      case 'IO_FAILED':
-        return fail(context, 500, 'IO_FAILED', thrown.message)
-      case 'CLOSED':
-        throw thrown
-      default:
-        return fail(context, 400, 'INVALID_REQUEST', thrown.message)
-    }
+  constructor(status: ContentfulStatusCode, code: ApiErrorCode, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
   }
 }
 
-/** Describes the faults of a request body, field by field. */
-export function describeFaults(error: ZodError): string {
-  return error.issues.map(({ path, message }) => `${path.join('.') || 'the body'}: ${message}`).join('; ')
+/** Ends a request with a failure. */
+export function fail(status: ContentfulStatusCode, code: ApiErrorCode, message: string): never {
+  throw new ApiFault(status, code, message)
+}
+
+/** Responds to a request that failed. All failures have the same JSON format. */
+export function onApiError(error: Error, context: Context): Response {
+  const { status, code, message } = toFault(error)
+  return context.json({ error: { code, message } } satisfies ApiFailure, status)
+}
+
+function toFault(error: Error): Pick<ApiFault, 'status' | 'code' | 'message'> {
+  if (error instanceof ApiFault) return error
+  const { message } = error
+  if (error instanceof HTTPException) return { status: 400, code: 'INVALID_REQUEST', message }
+  if (!SkillError.isInstance(error)) return { status: 500, code: 'FAILED', message }
+  switch (error.code) {
+    case 'SKILL_NOT_FOUND':
+    case 'REVISION_NOT_FOUND':
+      return { status: 404, code: 'NOT_FOUND', message }
+    case 'CHANGED_SINCE_READ':
+    case 'LOCKED':
+      return { status: 409, code: 'CONFLICT', message }
+    case 'HIDDEN_TEXT':
+    case 'READ_ONLY':
+      return { status: 409, code: error.code, message }
+    case 'IO_FAILED':
+      return { status: 500, code: 'IO_FAILED', message }
+    case 'CLOSED':
+      return { status: 503, code: 'FAILED', message: 'the server is closing' }
+    case 'TIMED_OUT':
+      return { status: 503, code: 'FAILED', message }
+    default:
+      return { status: 400, code: 'INVALID_REQUEST', message }
+  }
 }

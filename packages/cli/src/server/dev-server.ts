@@ -3,10 +3,10 @@ import type { Server } from 'node:http'
 import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
 import type { SkillMcp } from '@skillstoke/mcp'
 import { Hono } from 'hono'
-import type { Turn } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
-import { readVersion } from '../version.ts'
+import { readVersion } from '../config/version.ts'
+import { toAnswering } from '../skills/answering.ts'
 import { createApi } from './api.ts'
 import { fail, onApiError } from './api-failure.ts'
 import { DevIdentities, type DevIdentity } from './dev-identity.ts'
@@ -23,8 +23,6 @@ export interface DevServerOptions {
   readonly mcp: SkillMcp
   readonly countTokens: TokenCounter
   readonly playground: Playground
-  /** Returns the recorded turns of a conversation. */
-  readonly turnsOf: (sessionId: string) => readonly Turn[]
 }
 
 const KEEP_ALIVE_MS = 15_000
@@ -57,10 +55,7 @@ export class DevServer implements AsyncDisposable {
     }
   }
 
-  private constructor(
-    { config, skills, mcp, playground, countTokens, turnsOf }: DevServerOptions,
-    metrics: Metrics,
-  ) {
+  private constructor({ config, skills, mcp, playground, countTokens }: DevServerOptions, metrics: Metrics) {
     this.#metrics = metrics
     this.#config = config
     this.#identities = new DevIdentities(config, 'dev')
@@ -74,7 +69,7 @@ export class DevServer implements AsyncDisposable {
       stateDirectory: config.stateDirectory,
       model: playground.model,
       rootPaths: pathsOf(config),
-      turnsOf,
+      turnsOf: id => playground.turnsOf(id),
     })
     const { host, allowedHosts } = config.server
     this.#guard = new RequestGuard({ token: this.token, allowedHosts: [toHostName(host), ...allowedHosts] })
@@ -86,11 +81,10 @@ export class DevServer implements AsyncDisposable {
     app.route(
       '/api',
       createApi({
-        skills,
+        answering: toAnswering(skills, config),
         state: this.state,
         playground,
         guard: this.#guard,
-        view: config.scope === undefined ? {} : { scope: config.scope },
         startId: this.startId,
         keepAliveMs: KEEP_ALIVE_MS,
         maxEventStreams: MAX_EVENT_STREAMS,
@@ -98,7 +92,7 @@ export class DevServer implements AsyncDisposable {
       }),
     )
     app.get('*', servePage(PAGE_DIRECTORY))
-    app.notFound(context => fail(context, 404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
+    app.notFound(context => fail(404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
     app.onError(onApiError)
     const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
     this.#server = createHttpServer(app.fetch, { maxSessions })

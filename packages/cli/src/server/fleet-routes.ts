@@ -1,46 +1,46 @@
 import type { SkillRuntime } from '@skillstoke/core'
-import { quote, toMessage } from '@skillstoke/core/internal'
+import { defined, quote, toMessage } from '@skillstoke/core/internal'
 import type { FleetSource } from '@skillstoke/fleet'
-import type { Hono } from 'hono'
+import { Hono } from 'hono'
 import { z } from 'zod'
 import type { FleetList } from '../client/api-types.ts'
 import { readSigner } from '../config/fleet-config.ts'
-import { currentUser, fleetsOf } from '../open-skills.ts'
-import { answer, describeFaults, fail, readJson } from './api-failure.ts'
+import { currentUser, fleetsOf } from '../skills/open-skills.ts'
+import { fail } from './api-failure.ts'
+import { body, reply } from './api-route.ts'
+import { skillName } from './review-routes.ts'
 
 const rollback = z.strictObject({
+  /** Label of the source that follows the fleet. */
   source: z.string().min(1).max(100),
-  skill: z.string().min(1).max(400),
+  skill: skillName,
+  /** The version to publish again. By default the newest version with other files. */
   version: z.number().int().min(1).optional(),
+  /** The version that the caller has seen. */
   expect: z.number().int().min(0),
 })
 
-/** Adds the routes that show the followed fleets, and that publish an earlier version again. */
-export function addFleetRoutes(api: Hono, skills: SkillRuntime): void {
-  api.get('/fleet', async context => {
-    const fleets = await Promise.all(fleetsOf(skills).map(readFleet))
-    return context.json({ fleets } satisfies FleetList)
-  })
-  api.post('/fleet/rollback', async context => {
-    const parsed = rollback.safeParse(await readJson(context))
-    if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
-    const { source: label, skill, version, expect } = parsed.data
-    const source = fleetsOf(skills).find(each => each.label === label)
-    if (source === undefined)
-      return fail(context, 404, 'NOT_FOUND', `no fleet is followed under the label ${quote(label)}`)
-    return await answer(context, async () => {
+/** Creates the routes that show the followed fleets, and that publish an earlier version again. */
+export function createFleetRoutes(skills: SkillRuntime) {
+  return new Hono()
+    .get('/fleet', async context => {
+      const fleets = await Promise.all(fleetsOf(skills).map(readFleet))
+      return reply(context, { fleets } satisfies FleetList)
+    })
+    .post('/fleet/rollback', body(rollback), async context => {
+      const { source: label, skill, version, expect } = context.req.valid('json')
+      const source =
+        fleetsOf(skills).find(each => each.label === label) ??
+        fail(404, 'NOT_FOUND', `no fleet is followed under the label ${quote(label)}`)
       const { SkillPublisher } = await import('@skillstoke/fleet')
-      const signer = readSigner()
       const publisher = new SkillPublisher(source.connection, {
         publisher: currentUser(),
-        ...(signer === undefined ? {} : { signer }),
+        ...defined({ signer: readSigner() }),
       })
       const options = { channel: source.channel, expect, note: 'rolled back on the page' }
-      return await publisher.rollback(skill, { ...options, ...(version === undefined ? {} : { version }) })
+      return reply(context, await publisher.rollback(skill, { ...options, ...defined({ version }) }))
     })
-  })
 }
-
 async function readFleet({ label, channel, connection }: FleetSource): Promise<FleetList['fleets'][number]> {
   const { FleetStatus } = await import('@skillstoke/fleet')
   const place = { label, channel, servers: connection.address }

@@ -2,28 +2,25 @@ import {
   diffGenerations,
   type Generation,
   type RegistryUpdate,
-  type SkillChange,
   type SkillReport,
   type SkillRuntime,
   type SkillSession,
   type TokenCounter,
 } from '@skillstoke/core'
+import { countSkills, type SkillRow, toGenerationId, toRow } from '@skillstoke/core/internal'
 import type {
   ReloadResult,
   ServerStatus,
   SessionInfo,
   SessionList,
-  SkillList,
-  SkillRow,
   StateEvent,
   TimelineEntry,
   Turn,
 } from '../client/api-types.ts'
-import { timeOfUpdate } from '../save-age.ts'
 import { EventLog } from './event-log.ts'
-import { SkillRows, toRow } from './skill-rows.ts'
-import { toStatus } from './source-states.ts'
-import { toGenerationId, toProblem, toTimelineChange, toTimelineEntry } from './timeline.ts'
+import { timeOfUpdate } from './save-age.ts'
+import { SkillRows } from './skill-rows.ts'
+import { toProblem, toTimelineChange, toTimelineEntry } from './timeline.ts'
 import { TokenCounts } from './token-counts.ts'
 
 export interface LiveStateOptions {
@@ -41,7 +38,6 @@ export interface LiveStateOptions {
 }
 
 const MAX_TIMELINE = 200
-const MAX_LAST_CHANGES = 1_000
 const USES_MS = 500
 
 /**
@@ -54,7 +50,6 @@ export class LiveState {
   readonly #tokens: TokenCounts
   readonly #rows: SkillRows
   readonly #timeline: TimelineEntry[] = []
-  readonly #lastChanges = new Map<string, SkillChange>()
   readonly #unsubscribe: () => void
   readonly #unfollow: () => void
   readonly #unlisten: () => void
@@ -79,25 +74,8 @@ export class LiveState {
     return this.#toStatus(this.#options.skills.current)
   }
 
-  list(): SkillList {
-    const { current } = this.#options.skills
-    return {
-      generation: toGenerationId(current),
-      skills: this.#toRows(current),
-      sources: current.sources(),
-    }
-  }
-
-  /** Returns the rows of all folders with the same name. The given folder comes first, then the served folder. */
-  rowsLike(meant: SkillReport, generation: Generation): readonly SkillRow[] {
-    const rank = (report: SkillReport): number =>
-      report === meant ? 0 : report.serving === undefined ? 2 : 1
-    return generation
-      .reports()
-      .filter(report => report.name === meant.name)
-      .sort((a, b) => rank(a) - rank(b))
-      .map(report => this.#toRow(report, generation))
-  }
+  /** Converts a report of the newest generation to a row, with tokens and uses. */
+  readonly toRow = (report: SkillReport): SkillRow => this.#toRow(report, this.#options.skills.current)
 
   sessions(): SessionList {
     const { current } = this.#options.skills
@@ -161,14 +139,6 @@ export class LiveState {
     }
   }
 
-  /**
-   * Returns the last change of a skill. Returns `undefined` if the skill has not changed since the start, or if its
-   * change was dropped to make room for later changes.
-   */
-  lastChangeOf(name: string): SkillChange | undefined {
-    return this.#lastChanges.get(name)
-  }
-
   async close(): Promise<void> {
     this.#unsubscribe()
     this.#unfollow()
@@ -180,7 +150,6 @@ export class LiveState {
   #onUpdate(update: RegistryUpdate): void {
     this.#told = update.generation
     const entry = toTimelineEntry(update, timeOfUpdate(update))
-    for (const change of update.changes) this.#noteChange(change)
     this.#timeline.push(entry)
     if (this.#timeline.length > MAX_TIMELINE) this.#timeline.shift()
     const { changed, gone } = this.#rows.replace(this.#toRows(update.generation))
@@ -192,13 +161,6 @@ export class LiveState {
       entry,
     })
     this.tellSessions()
-  }
-
-  #noteChange(change: SkillChange): void {
-    this.#lastChanges.delete(change.name) // inserted again, so that the map stays ordered by age
-    this.#lastChanges.set(change.name, change)
-    const oldest = this.#lastChanges.keys().next().value
-    if (this.#lastChanges.size > MAX_LAST_CHANGES && oldest !== undefined) this.#lastChanges.delete(oldest)
   }
 
   /** Logs the rows that changed without a new generation. */
@@ -228,7 +190,7 @@ export class LiveState {
   #toStatus(generation: Generation): ServerStatus {
     const { skills, startId, version, stateDirectory, model, rootPaths } = this.#options
     const { pid } = process
-    return { startId, pid, version, stateDirectory, model, ...toStatus(skills, generation, rootPaths) }
+    return { startId, pid, version, stateDirectory, model, ...countSkills(skills, rootPaths, generation) }
   }
 
   #sessionInfos(): readonly SessionInfo[] {

@@ -4,7 +4,11 @@ import { SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import type { Turn } from '../client/api-types.ts'
 import type { ChatEvent } from '../client/chat-types.ts'
-import { TurnLog } from '../dev/turn-log.ts'
+import type { ListeningSession } from '../dev/dev-printer.ts'
+import { TurnLog } from './turn-log.ts'
+
+/** Id of the conversation of the demo agent. Only `dev` asks in it, and it is never forgotten. */
+export const DEMO = 'dev'
 
 /** Maximum number of open playground conversations. The agent closes the conversation that was idle for the longest time. */
 export const MAX_OPEN_CHATS = 20
@@ -17,8 +21,6 @@ export interface PlaygroundOptions {
   readonly forget: (id: string) => Promise<void>
   /** Name of the model of the agent. */
   readonly model: string
-  /** Called before a conversation is opened. May use another conversation, so that the agent keeps it open. */
-  readonly onOpen: () => void
   /** Called after each change of a conversation. */
   readonly onChange: () => void
 }
@@ -44,7 +46,7 @@ interface Chat {
   end: Promise<void>
 }
 
-/** The conversations that users hold on the page, or through the API. */
+/** The conversations that users hold on the page or through the API, and the conversation of the demo agent. */
 export class Playground {
   readonly #options: PlaygroundOptions
   /** Ordered by time of the last use. */
@@ -61,29 +63,34 @@ export class Playground {
   /** True while as many turns run as conversations may be open. A further turn would have no idle conversation to close. */
   get isFull(): boolean {
     let running = 0
-    for (const chat of this.#chats.values()) running += chat.running
+    for (const [id, chat] of this.#chats) if (id !== DEMO) running += chat.running
     return running >= MAX_OPEN_CHATS
   }
 
+  /** Whether users can continue the conversation. */
   has(id: string): boolean {
-    return this.#chats.has(id)
+    return id !== DEMO && this.#chats.has(id)
   }
 
-  turnsOf(id: string): readonly Turn[] | undefined {
-    return this.#chats.get(id)?.log.list()
+  turnsOf(id: string): readonly Turn[] {
+    return this.#chats.get(id)?.log.list() ?? []
   }
 
-  /** Returns the number of the next turn, or `undefined` for a conversation that is not in the playground. */
-  nextTurnOf(id: string): number | undefined {
+  /** Describes a conversation for the list of those that hear of a change. Knows only conversations that were held here. */
+  describeNext(id: string): Pick<ListeningSession, 'nextTurn' | 'prefix'> {
     const chat = this.#chats.get(id)
-    return chat === undefined ? undefined : chat.turns + 1
+    if (chat === undefined) return {}
+    const nextTurn = chat.turns + 1
+    return id === DEMO
+      ? { nextTurn, prefix: this.#options.agent.conversation(id).comparePrefix() }
+      : { nextTurn }
   }
 
   /** Returns a conversation, even if the agent has closed it in the meantime. */
   async open(id: string): Promise<Conversation | undefined> {
-    if (!this.#chats.has(id)) return undefined
+    if (!this.has(id)) return undefined
     this.#touch(id)
-    this.#options.onOpen()
+    this.#keepDemoOpen()
     return await this.#options.agent.open(id)
   }
 
@@ -110,7 +117,7 @@ export class Playground {
       const message = skill === undefined ? question : `/${skill} ${question}`.trim()
       chat.log.begin(turn, message)
       try {
-        this.#options.onOpen()
+        this.#keepDemoOpen()
         for await (const event of this.#options.agent.conversation(id).stream(message, { signal })) {
           chat.log.note(event)
           isOver = event.kind === 'finish'
@@ -131,6 +138,11 @@ export class Playground {
     }
   }
 
+  /** Uses the conversation of the demo agent, so that the agent closes another one. */
+  #keepDemoOpen(): void {
+    if (this.#chats.has(DEMO)) this.#options.agent.conversation(DEMO)
+  }
+
   /** Makes the conversation the newest one. Creates its record if necessary. */
   #touch(id: string): Chat {
     const chat = this.#chats.get(id) ?? {
@@ -148,7 +160,7 @@ export class Playground {
   async #forgetOldest(): Promise<void> {
     for (const [id, chat] of this.#chats) {
       if (this.#chats.size <= MAX_KEPT_CHATS) return
-      if (chat.running > 0) continue
+      if (chat.running > 0 || id === DEMO) continue
       this.#chats.delete(id)
       // The agent closed this conversation earlier, because fewer conversations are open than are kept.
       await this.#options.forget(id)

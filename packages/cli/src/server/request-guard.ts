@@ -45,15 +45,10 @@ export class RequestGuard {
   readonly checkAddress: MiddlewareHandler = async (context, next) => {
     const host = context.req.header('host')
     if (host === undefined || !this.#isOurs(host))
-      return fail(
-        context,
-        403,
-        'FORBIDDEN',
-        `the host ${quote(host ?? '')} is not allowed; allow it with --allow-host`,
-      )
+      fail(403, 'FORBIDDEN', `the host ${quote(host ?? '')} is not allowed; allow it with --allow-host`)
     const origin = context.req.header('origin')
     if (origin !== undefined && !this.#isOurOrigin(origin))
-      return fail(context, 403, 'FORBIDDEN', `pages of ${quote(origin)} may not use this server`)
+      fail(403, 'FORBIDDEN', `pages of ${quote(origin)} may not use this server`)
     return await next()
   }
 
@@ -70,17 +65,16 @@ export class RequestGuard {
   }
 
   /** Gives a page its cookie and its key in exchange for the token. */
-  login(context: Context, token: unknown): Response {
+  login(context: Context, token: unknown): LoginResult {
     if (typeof token !== 'string' || !isEqual(token, this.#options.token))
-      return fail(context, 401, 'UNAUTHORIZED', 'the token is wrong; open the address that dev printed')
+      fail(401, 'UNAUTHORIZED', 'the token is wrong; open the address that dev printed')
     setCookie(context, this.#cookieName, this.#cookie, { httpOnly: true, sameSite: 'Strict', path: '/' })
-    return context.json({ key: this.#key } satisfies LoginResult)
+    return { key: this.#key }
   }
 
-  #refuse(context: Context): Response {
+  #refuse(context: Context): never {
     context.header('WWW-Authenticate', 'Bearer')
     return fail(
-      context,
       401,
       'UNAUTHORIZED',
       'the token is missing or wrong; send it as "Authorization: Bearer ...", or open the address that dev printed',

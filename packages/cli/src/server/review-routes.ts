@@ -1,83 +1,69 @@
 import type { SkillRuntime } from '@skillstoke/core'
-import type { Context, Hono } from 'hono'
+import {
+  DECISION_VERBS,
+  type DecisionVerb,
+  decideSkill,
+  defined,
+  GRANT_VERBS,
+  type GrantVerb,
+  grantSkill,
+} from '@skillstoke/core/internal'
+import { Hono } from 'hono'
 import { z } from 'zod'
-import type { SkillHistory } from '../client/api-types.ts'
-import { DECISION_VERBS, type DecisionVerb, GRANT_VERBS, type GrantVerb } from '../client/decision-verbs.ts'
-import { decideSkill } from '../decide-skill.ts'
-import { currentUser } from '../open-skills.ts'
-import { answer, describeFaults, fail, readJson } from './api-failure.ts'
-import { toRow } from './skill-rows.ts'
+import { currentUser } from '../skills/open-skills.ts'
+import { rollBack } from '../skills/roll-back.ts'
+import { fail } from './api-failure.ts'
+import { body, reply } from './api-route.ts'
+
+/** Name, `source/name` or target of a skill. */
+export const skillName = z.string().min(1).max(400)
+const revision = z.string().max(80)
 
 const decision = z.strictObject({
   verb: z.enum(DECISION_VERBS),
-  skill: z.string().min(1).max(400),
-  revision: z.string().max(80).optional(),
+  skill: skillName,
+  /** Whole digest of the revision that the caller has seen. The request fails if a newer revision exists. */
+  revision: revision.optional(),
   note: z.string().max(500).optional(),
+  /** Whether the caller accepts invisible characters, and scripts that are not UTF-8 text. */
   confirmHidden: z.boolean().optional(),
 })
 const grant = z.strictObject({
   verb: z.enum(GRANT_VERBS),
-  skill: z.string().min(1).max(400),
-  capabilities: z.array(z.string().max(1_000)).min(1).max(50),
-  revision: z.string().max(80).optional(),
+  skill: skillName,
+  capabilities: z.array(z.string().max(1_000)).min(1).max(50).readonly(),
+  /** Whole digest of the revision that the caller has seen. The request fails if a newer revision exists. */
+  revision: revision.optional(),
 })
-const rollback = z.strictObject({
-  skill: z.string().min(1).max(400),
-  revision: z.string().max(80),
-  confirmHidden: z.boolean().optional(),
-})
+const rollback = z.strictObject({ skill: skillName, revision, confirmHidden: z.boolean().optional() })
 
-/** Whether a request with this verb must name the revision that the caller has seen. */
-const NEEDS_REVISION: Readonly<Record<DecisionVerb | GrantVerb, boolean>> = {
-  approve: true,
-  reject: true,
-  pin: true,
-  unpin: false,
-  enable: false,
-  disable: false,
-  grant: true,
-  revoke: false,
+/** The verbs with which a request must name the revision that the caller has seen. */
+const NEEDS_REVISION: readonly (DecisionVerb | GrantVerb)[] = ['approve', 'reject', 'pin', 'grant']
+
+function checkRevision({ verb, revision }: z.infer<typeof decision> | z.infer<typeof grant>): void {
+  if (NEEDS_REVISION.includes(verb) && revision === undefined)
+    fail(400, 'INVALID_REQUEST', `revision: ${verb} needs the whole digest of the revision that was read`)
 }
 
-function failWithout(context: Context, verb: string): Response {
-  const message = `revision: ${verb} needs the whole digest of the revision that was read`
-  return fail(context, 400, 'INVALID_REQUEST', message)
-}
-
-/** Adds the routes for decisions, grants, rollback and the history. */
-export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
-  api.post('/decide', async context => {
-    const parsed = decision.safeParse(await readJson(context))
-    if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
-    const { note, revision, confirmHidden = false, ...wish } = parsed.data
-    if (NEEDS_REVISION[wish.verb] && revision === undefined) return failWithout(context, wish.verb)
-    const given = { ...(note === undefined ? {} : { note }), ...(revision === undefined ? {} : { revision }) }
-    return await answer(context, async () =>
-      toRow(await decideSkill({ ...wish, ...given, confirmHidden, by: currentUser() }, skills)),
-    )
-  })
-  api.post('/grant', async context => {
-    const parsed = grant.safeParse(await readJson(context))
-    if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
-    const { verb, skill, capabilities, revision } = parsed.data
-    if (NEEDS_REVISION[verb] && revision === undefined) return failWithout(context, verb)
-    // `revoke` applies to all revisions of a skill.
-    const bound = verb === 'revoke' || revision === undefined ? {} : { revision }
-    const options = { by: currentUser(), ...bound }
-    return await answer(context, async () => toRow(await skills.review[verb](skill, capabilities, options)))
-  })
-  api.post('/rollback', async context => {
-    const parsed = rollback.safeParse(await readJson(context))
-    if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
-    const { skill, revision, confirmHidden = false } = parsed.data
-    const options = { by: currentUser(), confirmHidden, revision }
-    return await answer(context, async () => await skills.history.rollback(skill, options))
-  })
-  api.get('/skills/:name/history', async context => {
-    const name = context.req.param('name')
-    return await answer(
-      context,
-      async () => ({ records: await skills.history.log(name) }) satisfies SkillHistory,
-    )
-  })
+/** Creates the routes for decisions, grants and rollback. */
+export function createReviewRoutes(skills: SkillRuntime) {
+  return new Hono()
+    .post('/decide', body(decision), async context => {
+      const { verb, skill, ...given } = context.req.valid('json')
+      checkRevision({ verb, skill, ...given })
+      return reply(context, await decideSkill({ verb, skill, ...defined(given), by: currentUser() }, skills))
+    })
+    .post('/grant', body(grant), async context => {
+      const wish = context.req.valid('json')
+      checkRevision(wish)
+      const { revision, ...given } = wish
+      return reply(
+        context,
+        await grantSkill({ ...given, ...defined({ revision }), by: currentUser() }, skills),
+      )
+    })
+    .post('/rollback', body(rollback), async context => {
+      const { skill, ...options } = context.req.valid('json')
+      return reply(context, await rollBack(skill, defined(options), skills))
+    })
 }

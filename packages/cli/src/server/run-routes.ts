@@ -1,69 +1,44 @@
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { declaredCapabilities, findMissing, MAX_LOOK_MS, renderCommandValue } from '@skillstoke/core/internal'
+import { describeScripts, MAX_LOOK_MS, renderCommandValue } from '@skillstoke/core/internal'
 import type { ScriptContainment, ScriptRunOptions } from '@skillstoke/core/source'
-import type { Hono } from 'hono'
+import { Hono } from 'hono'
 import { z } from 'zod'
 import type { RunEvent, SkillScriptsInfo } from '../client/api-types.ts'
-import { answer, describeFaults, fail, readJson } from './api-failure.ts'
+import { body, reply, streamJson } from './api-route.ts'
+import { skillName } from './review-routes.ts'
 
-const skill = z.string().min(1).max(400)
 const request = z.union([
   z.strictObject({
-    skill,
+    skill: skillName,
     command: z.string().min(1).max(64),
     input: z.record(z.string(), z.unknown()).default({}),
   }),
   z.strictObject({
-    skill,
+    skill: skillName,
     path: z.string().min(1).max(1_000),
-    args: z.array(z.string().max(10_000)).max(100).default([]),
+    args: z.array(z.string().max(10_000)).max(100).readonly().default([]),
   }),
 ])
-type RunRequest = z.infer<typeof request>
+type Run = z.infer<typeof request>
 
 // Interval of blank lines, which keep the connection of a run open.
 const KEEP_ALIVE_MS = 15_000
 
-/** Adds the routes that list and run commands and scripts. */
-export function addRunRoutes(api: Hono, skills: SkillRuntime, end: AbortSignal): void {
-  api.get(
-    '/skills/:name/scripts',
-    async context =>
-      await answer(context, async () => await describeScripts(context.req.param('name'), skills)),
-  )
-  api.post('/run', async context => {
-    const parsed = request.safeParse(await readJson(context))
-    if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
-    const signal = AbortSignal.any([end, context.req.raw.signal])
-    return context.body(streamRun(parsed.data, skills, signal), 200, {
-      'Content-Type': 'application/x-ndjson; charset=utf-8',
-      'Cache-Control': 'no-store',
-      'X-Accel-Buffering': 'no',
+/** Creates the routes that list and run commands and scripts. */
+export function createRunRoutes(skills: SkillRuntime, end: AbortSignal) {
+  return new Hono()
+    .get('/skills/:name/scripts', async context => {
+      await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
+      const skill = skills.current.get(context.req.param('name'))
+      const containment = await findContainment(skills)
+      await skills.scripts.ready(skill)
+      return reply<SkillScriptsInfo>(context, { ...describeScripts(skill, skills), containment })
     })
-  })
+    .post('/run', body(request), context => {
+      const signal = AbortSignal.any([end, context.req.raw.signal])
+      return streamJson(context, streamRun(context.req.valid('json'), skills, signal))
+    })
 }
-
-async function describeScripts(name: string, skills: SkillRuntime): Promise<SkillScriptsInfo> {
-  await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
-  const found = skills.current.get(name)
-  const containment = await findContainment(skills)
-  await skills.scripts.ready(found)
-  const status = skills.scripts.status().find(each => each.skill === name)
-  const commands = status?.commands ?? []
-  const asked = declaredCapabilities(found)
-  const granted = skills.review.grantedTo(found)
-  return {
-    revision: status?.revision ?? null,
-    commands,
-    scripts: skills.scripts.listFiles(name),
-    granted,
-    asked,
-    missing: findMissing(asked, granted),
-    problems: status?.problems ?? [],
-    containment,
-  }
-}
-
 /** @throws {SkillError} UNSUPPORTED_RUNTIME if this server cannot run scripts */
 async function findContainment({ scripts }: SkillRuntime): Promise<ScriptContainment> {
   try {
@@ -76,7 +51,7 @@ async function findContainment({ scripts }: SkillRuntime): Promise<ScriptContain
 }
 
 /** Streams one line per event. If the reader closes the stream, the run stops. */
-function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal): ReadableStream<Uint8Array> {
+function streamRun(wanted: Run, skills: SkillRuntime, outer: AbortSignal): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const left = new AbortController()
   const signal = AbortSignal.any([outer, left.signal])
@@ -121,11 +96,7 @@ function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal)
 // Maximum number of chunks that the reader has not read yet.
 const MAX_BACKLOG = 2_000
 
-async function runOnce(
-  wanted: RunRequest,
-  skills: SkillRuntime,
-  options: ScriptRunOptions,
-): Promise<RunEvent> {
+async function runOnce(wanted: Run, skills: SkillRuntime, options: ScriptRunOptions): Promise<RunEvent> {
   const start = performance.now()
   const duration = (): { readonly durationMs: number } => ({
     durationMs: Math.round(performance.now() - start),

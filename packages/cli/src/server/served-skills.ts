@@ -2,22 +2,16 @@ import type { Logger, SkillRuntime } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import type { SkillMcpOptions } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
-import { type OpenOptions, openSkills } from '../open-skills.ts'
-import { toTerminalLine } from '../output.ts'
-import { createCatalogCounter } from '../tokens.ts'
-import { readVersion } from '../version.ts'
-
-/** The tools of an MCP server, and how much it logs. */
-export interface ServingOptions extends McpFlags {
-  readonly isVerbose: boolean
-}
-
-type McpFlags = Pick<SkillMcpOptions, 'commandTools' | 'adminTools' | 'authorTools' | 'pageSize'>
+import { readVersion } from '../config/version.ts'
+import type { ToolFlags } from '../mcp-clients/mcp-setup.ts'
+import { type OpenOptions, openSkills } from '../skills/open-skills.ts'
+import { createCatalogCounter } from '../skills/tokens.ts'
+import { toTerminalLine } from '../terminal/output.ts'
 
 /** Returns the options that `stoke mcp` and `stoke serve` give to an MCP server. */
 export function toServerOptions(
   { scope }: Pick<Config, 'scope'>,
-  { commandTools = false, adminTools = false, authorTools = false, pageSize }: McpFlags,
+  { commandTools = false, adminTools = false, authorTools = false, pageSize }: ToolFlags,
 ): SkillMcpOptions {
   return {
     version: readVersion(),
@@ -49,7 +43,7 @@ export function describeServed(skills: SkillRuntime): string {
 }
 
 /** Creates a logger that writes to standard error. */
-export function createErrorLogger(isVerbose: boolean): Logger {
+export function createErrorLogger(isVerbose = false): Logger {
   const write = (level: string, message: string): void =>
     void process.stderr.write(`skillstoke ${level}: ${toTerminalLine(message)}\n`)
   return {

@@ -1,30 +1,5 @@
-import type { SkillReport, SkillUsage } from '@skillstoke/core'
-import { targetOf } from '@skillstoke/core/internal'
-import type { SkillRow, SkillTokens, SkillUseSummary } from '../client/api-types.ts'
+import type { SkillRow } from '@skillstoke/core/internal'
 import { keyOfRow } from '../client/row-key.ts'
-
-/** Converts a report to the row that the API and `--json` show. */
-export function toRow(report: SkillReport, tokens: SkillTokens | null = null, usage?: SkillUsage): SkillRow {
-  const { name, description, source, status, diagnostics, copies = [] } = report
-  return {
-    name,
-    description,
-    source,
-    location: report.directory ?? report.location,
-    target: targetOf(report),
-    revision: report.revision ?? null,
-    serving: report.serving ?? null,
-    status,
-    copies: copies.map(copy => ({ source: copy.source, location: copy.directory ?? copy.location })),
-    diagnostics,
-    tokens,
-    usage: usage === undefined ? null : toSummary(usage),
-  }
-}
-
-function toSummary({ count, lastAt, revision }: SkillUsage): SkillUseSummary {
-  return { count, lastAt: new Date(lastAt).toISOString(), revision }
-}
 
 export interface RowsDifference {
   readonly changed: readonly SkillRow[]

@@ -1,11 +1,8 @@
-import type { Generation, RegistryUpdate, SkillChange, SkillReport } from '@skillstoke/core'
-import type { GenerationId, TimelineChange, TimelineEntry, TimelineProblem } from '../client/api-types.ts'
-import { formatPlace } from '../output.ts'
-import { ageOfChange, ageOfReport } from '../save-age.ts'
-
-export function toGenerationId({ number, digest }: Generation): GenerationId {
-  return { number, digest }
-}
+import type { RegistryUpdate, SkillChange, SkillReport } from '@skillstoke/core'
+import { toGenerationId } from '@skillstoke/core/internal'
+import type { TimelineChange, TimelineEntry, TimelineProblem } from '../client/api-types.ts'
+import { formatPlace } from '../terminal/output.ts'
+import { ageOfChange, ageOfReport } from './save-age.ts'
 
 /**
  * Maximum length of each of the lists `changes`, `problems` and `fixed` in one entry. One checkout may change thousands

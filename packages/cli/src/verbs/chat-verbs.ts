@@ -1,23 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { CONFIRMATIONS, type Confirmation } from '../chat/tool-confirmation.ts'
-import {
-  type Finish,
-  resolveConfig,
-  type SharedFlags,
-  withSandboxOption,
-  withScopeOptions,
-  withSharedOptions,
-} from './verb-options.ts'
-
-type ChatFlags = SharedFlags & {
-  readonly ask?: string
-  readonly list?: boolean
-  readonly write: boolean
-  readonly confirm?: readonly Confirmation[]
-}
+import { act } from './act.ts'
+import { withSandboxOption, withScopeOptions, withSharedOptions } from './verb-options.ts'
 
 /** Adds `chat`, which holds a conversation in the terminal. */
-export function addChatVerbs(program: Command, finish: Finish): void {
+export function addChatVerbs(program: Command): void {
   withSandboxOption(withScopeOptions(withSharedOptions(program.command('chat'))))
     .description('talk with the reference agent in the terminal, while skills are edited')
     .argument('[id]', 'conversation to continue, or the id of a new conversation (default: a new id)')
@@ -54,24 +41,7 @@ Examples:
   stoke chat --base-url http://127.0.0.1:11434/v1 --model llama3 --confirm scripts
   stoke chat --list --json`,
     )
-    .action(async (id: string | undefined, flags: ChatFlags) => {
-      const { chat } = await import('../commands/chat.ts')
-      const { json, ask, list, write, confirm = [], model, baseUrl } = flags
-      finish(
-        await chat(await resolveConfig(flags), {
-          json: json === true,
-          isList: list === true,
-          canWrite: write,
-          confirmations: confirm,
-          repeated: [
-            ...(model === undefined ? [] : ['--model', model]),
-            ...(baseUrl === undefined ? [] : ['--base-url', baseUrl]),
-          ],
-          ...(id === undefined ? {} : { id }),
-          ...(ask === undefined ? {} : { question: ask }),
-        }),
-      )
-    })
+    .action(act(async () => (await import('../commands/chat.ts')).chat))
 }
 
 function parseConfirmation(value: string, earlier: readonly Confirmation[] = []): readonly Confirmation[] {

@@ -1,14 +1,9 @@
 import type { Command } from 'commander'
-import type { ChangeFlags, PromoteFlags, RollbackFlags } from '../fleet/change-channel.ts'
-import type { CollectFlags } from '../fleet/collect.ts'
-import type { InitFlags } from '../fleet/init-fleet.ts'
-import type { PublishFlags } from '../fleet/publish.ts'
-import type { StatusFlags } from '../fleet/show-fleet.ts'
-import type { FleetVerbFlags } from '../fleet/with-fleet.ts'
-import { collect, type Finish, parseCount } from './verb-options.ts'
+import { actAlone } from './act.ts'
+import { collect, parseCount } from './verb-options.ts'
 
 /** Adds `fleet` with its verbs, which publish skills to many machines and show who runs what. */
-export function addFleetVerbs(program: Command, finish: Finish): void {
+export function addFleetVerbs(program: Command): void {
   const fleet = program
     .command('fleet')
     .description('publish skills to many machines on NATS JetStream, and see who runs what')
@@ -24,12 +19,12 @@ Examples:
   stoke fleet status
   stoke dev --fleet nats://127.0.0.1:4222`,
     )
-  addInit(fleet, finish)
-  addKey(fleet, finish)
-  addPublish(fleet, finish)
-  addChanges(fleet, finish)
-  addLooks(fleet, finish)
-  addUpkeep(fleet, finish)
+  addInit(fleet)
+  addKey(fleet)
+  addPublish(fleet)
+  addChanges(fleet)
+  addLooks(fleet)
+  addUpkeep(fleet)
 }
 
 /** Adds the options that name a fleet, and who this program is there. */
@@ -65,7 +60,7 @@ function parseExpected(value: string): number {
   return value === '0' ? 0 : parseCount(value)
 }
 
-function addInit(fleet: Command, finish: Finish): void {
+function addInit(fleet: Command): void {
   withChannel(withFleet(fleet.command('init')))
     .description('create the streams of a fleet, or check them, and print the accounts to configure')
     .option('--replicas <count>', 'servers that store each message: 1, 3 or 5', parseCount)
@@ -84,13 +79,10 @@ Examples:
   stoke fleet init --new-epoch
   stoke fleet init --from ./skills`,
     )
-    .action(async (flags: InitFlags) => {
-      const { initFleet } = await import('../fleet/init-fleet.ts')
-      finish(await initFleet(flags))
-    })
+    .action(actAlone(async () => (await import('../fleet/init-fleet.ts')).initFleet))
 }
 
-function addKey(fleet: Command, finish: Finish): void {
+function addKey(fleet: Command): void {
   fleet
     .command('key')
     .description('create a signing key, or the identity of a program, and print its public half')
@@ -98,13 +90,10 @@ function addKey(fleet: Command, finish: Finish): void {
     .option('--nkey', 'create an nkey, with which a program identifies itself at the servers')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExamples:\n  stoke fleet key fleet.pem\n  stoke fleet key --nkey agent.nk')
-    .action(async (file: string, flags: { json?: boolean; nkey?: boolean }) => {
-      const { createKey } = await import('../fleet/create-key.ts')
-      finish(createKey(file, { json: flags.json === true, isNkey: flags.nkey === true }))
-    })
+    .action(actAlone(async () => (await import('../fleet/create-key.ts')).createKey))
 }
 
-function addPublish(fleet: Command, finish: Finish): void {
+function addPublish(fleet: Command): void {
   withChannel(withChange(fleet.command('publish')))
     .description('publish the skills of a folder, or of a repository')
     .argument('[dir]', 'folder with skills, or the folder of one skill (default: ./skills)')
@@ -133,13 +122,10 @@ Examples:
   stoke fleet publish --source acme/skills#main:skills --watch --mirror
   stoke fleet publish ./skills --name pdf --expect 4 --note "new form" --dry-run`,
     )
-    .action(async (directory: string | undefined, flags: PublishFlags) => {
-      const { publish } = await import('../fleet/publish.ts')
-      finish(await publish(directory, flags))
-    })
+    .action(actAlone(async () => (await import('../fleet/publish.ts')).publish))
 }
 
-function addChanges(fleet: Command, finish: Finish): void {
+function addChanges(fleet: Command): void {
   withChange(fleet.command('promote'))
     .description('publish the versions of one channel in another')
     .argument('[skill...]', 'skills (default: all)')
@@ -149,10 +135,7 @@ function addChanges(fleet: Command, finish: Finish): void {
       'after',
       '\nExamples:\n  stoke fleet promote --from canary\n  stoke fleet promote pdf --from canary --to stable --dry-run',
     )
-    .action(async (names: string[], flags: PromoteFlags) => {
-      const { promote } = await import('../fleet/change-channel.ts')
-      finish(await promote(names, flags))
-    })
+    .action(actAlone(async () => (await import('../fleet/change-channel.ts')).promote))
   withChannel(withChange(fleet.command('rollback')))
     .description('publish the files of an earlier version again, as a new version')
     .argument('<skill>', 'name of the skill')
@@ -162,10 +145,7 @@ function addChanges(fleet: Command, finish: Finish): void {
       'after',
       '\nExamples:\n  stoke fleet rollback pdf\n  stoke fleet rollback pdf --to 3 --note "broken form"',
     )
-    .action(async (name: string, flags: RollbackFlags) => {
-      const { rollback } = await import('../fleet/change-channel.ts')
-      finish(await rollback(name, flags))
-    })
+    .action(actAlone(async () => (await import('../fleet/change-channel.ts')).rollback))
   withChannel(withChange(fleet.command('remove')))
     .description('remove a skill from a channel')
     .argument('<skill>', 'name of the skill')
@@ -174,21 +154,15 @@ function addChanges(fleet: Command, finish: Finish): void {
       'after',
       '\nIts versions stay in the log, so "stoke fleet rollback" brings it back.\n\nExamples:\n  stoke fleet remove pdf',
     )
-    .action(async (name: string, flags: ChangeFlags) => {
-      const { remove } = await import('../fleet/change-channel.ts')
-      finish(await remove(name, flags))
-    })
+    .action(actAlone(async () => (await import('../fleet/change-channel.ts')).remove))
 }
 
-function addLooks(fleet: Command, finish: Finish): void {
+function addLooks(fleet: Command): void {
   withChannel(withFleet(fleet.command('log')))
     .description('list the versions of a skill, newest first')
     .argument('<skill>', 'name of the skill')
     .addHelpText('after', '\nExamples:\n  stoke fleet log pdf\n  stoke fleet log pdf --channel canary --json')
-    .action(async (name: string, flags: FleetVerbFlags) => {
-      const { log } = await import('../fleet/show-fleet.ts')
-      finish(await log(name, flags))
-    })
+    .action(actAlone(async () => (await import('../fleet/show-fleet.ts')).log))
   withChannel(withFleet(fleet.command('status')))
     .description('show the versions of a channel, and which agent serves what')
     .option('--watch', 'print again every 2 seconds, until Ctrl-C')
@@ -201,13 +175,10 @@ Examples:
   stoke fleet status
   stoke fleet status --channel canary --watch`,
     )
-    .action(async (flags: StatusFlags) => {
-      const { status } = await import('../fleet/show-fleet.ts')
-      finish(await status(flags))
-    })
+    .action(actAlone(async () => (await import('../fleet/show-fleet.ts')).status))
 }
 
-function addUpkeep(fleet: Command, finish: Finish): void {
+function addUpkeep(fleet: Command): void {
   withFleet(fleet.command('gc'))
     .description('remove old versions, and files that no version needs')
     .option(
@@ -222,18 +193,12 @@ function addUpkeep(fleet: Command, finish: Finish): void {
     )
     .option('--dry-run', 'show what would be removed, and remove nothing')
     .addHelpText('after', '\nExamples:\n  stoke fleet gc --dry-run\n  stoke fleet gc --keep 5')
-    .action(async (flags: CollectFlags) => {
-      const { collect: collectGarbage } = await import('../fleet/collect.ts')
-      finish(await collectGarbage(flags))
-    })
+    .action(actAlone(async () => (await import('../fleet/collect.ts')).collect))
   withFleet(fleet.command('doctor'))
     .description('check the servers, the streams, the signatures and the files of a fleet')
     .addHelpText(
       'after',
       '\nExits with 1 if something is wrong.\n\nExamples:\n  stoke fleet doctor\n  stoke fleet doctor --json',
     )
-    .action(async (flags: FleetVerbFlags) => {
-      const { doctor } = await import('../fleet/doctor.ts')
-      finish(await doctor(flags))
-    })
+    .action(actAlone(async () => (await import('../fleet/doctor.ts')).doctor))
 }

@@ -1,13 +1,11 @@
 import type { Command } from 'commander'
 import { DEFAULT_HOST, DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../config/defaults.ts'
+import { act, withFolders } from './act.ts'
 import {
   collect,
-  type Finish,
   parseCount,
   parseHost,
   parsePort,
-  resolveConfig,
-  type SharedFlags,
   withSandboxOption,
   withScopeOptions,
   withSharedOptions,
@@ -15,12 +13,12 @@ import {
 } from './verb-options.ts'
 
 /** Adds `dev`, which runs until it is stopped, and `reload`, which asks a running `dev`. */
-export function addFollowVerbs(program: Command, finish: Finish): void {
-  addDev(program, finish)
-  addReload(program, finish)
+export function addFollowVerbs(program: Command): void {
+  addDev(program)
+  addReload(program)
 }
 
-function addDev(program: Command, finish: Finish): void {
+function addDev(program: Command): void {
   withSandboxOption(withScopeOptions(withSourceOptions(program.command('dev'))))
     .description('watch the skills, and serve a page, an API, an MCP endpoint and a demo agent')
     .argument('[dir...]', 'folders that contain skills; they replace the default folders')
@@ -57,23 +55,15 @@ Examples:
   stoke dev ./skills ~/team/skills --ask "May I get a refund?"
   stoke dev --base-url http://127.0.0.1:11434/v1 --model llama3`,
     )
-    .action(async (directories: string[], flags: SharedFlags & { ask?: string; agent: boolean }) => {
-      const { dev } = await import('../dev/dev.ts')
-      const config = await resolveConfig({ ...flags, root: [...directories, ...(flags.root ?? [])] })
-      const question = flags.ask === undefined ? {} : { question: flags.ask }
-      finish(await dev(config, { hasAgent: flags.agent, ...question }))
-    })
+    .action(act(async () => (await import('../dev/dev.ts')).dev, withFolders))
 }
 
-function addReload(program: Command, finish: Finish): void {
+function addReload(program: Command): void {
   withSharedOptions(program.command('reload'))
     .description('make the running dev server read all skills again')
     .addHelpText(
       'after',
       '\nExits with 1 if a skill is broken or a source cannot be read.\n\nExamples:\n  stoke reload\n  stoke reload --root ./skills --json',
     )
-    .action(async (flags: SharedFlags) => {
-      const { reload } = await import('../commands/reload.ts')
-      finish(await reload(await resolveConfig(flags), { json: flags.json === true }))
-    })
+    .action(act(async () => (await import('../commands/reload.ts')).reload))
 }

@@ -4,48 +4,36 @@ import {
   DEFAULT_CATALOG_FORMAT,
   DEFAULT_CATALOG_TOKENS,
   EXPLANATION_STEPS,
-} from '../known-values.ts'
-import {
-  type Finish,
-  parseCount,
-  resolveConfig,
-  type SharedFlags,
-  withScopeOptions,
-  withSharedOptions,
-} from './verb-options.ts'
+} from '../config/known-values.ts'
+import { act } from './act.ts'
+import { parseCount, withScopeOptions, withSharedOptions } from './verb-options.ts'
 
 /** Adds the verbs that read the skills and change nothing, for example `list`. */
-export function addLookVerbs(program: Command, finish: Finish): void {
-  addList(program, finish)
-  addShow(program, finish)
-  addValidate(program, finish)
-  addRender(program, finish)
-  addWhy(program, finish)
-  addStatus(program, finish)
+export function addLookVerbs(program: Command): void {
+  addList(program)
+  addShow(program)
+  addValidate(program)
+  addRender(program)
+  addWhy(program)
+  addStatus(program)
 }
 
-function addList(program: Command, finish: Finish): void {
+function addList(program: Command): void {
   withSharedOptions(program.command('list').alias('ls'))
     .description('list every skill that was found, including broken and shadowed skills')
     .addHelpText('after', '\nExamples:\n  stoke list\n  stoke list --root ./skills --json')
-    .action(async (flags: SharedFlags) => {
-      const { list } = await import('../commands/list.ts')
-      finish(await list(await resolveConfig(flags), { json: flags.json === true }))
-    })
+    .action(act(async () => (await import('../commands/list.ts')).list))
 }
 
-function addShow(program: Command, finish: Finish): void {
+function addShow(program: Command): void {
   withSharedOptions(program.command('show').alias('info'))
     .description('show the served revision of one skill: fields, files, instructions')
     .argument('<name>', 'skill name, folder name, or path')
     .addHelpText('after', '\nExamples:\n  stoke show pdf\n  stoke show skills/pdf\n  stoke show pdf --json')
-    .action(async (name: string, flags: SharedFlags) => {
-      const { show } = await import('../commands/show.ts')
-      finish(await show(name, await resolveConfig(flags), { json: flags.json === true }))
-    })
+    .action(act(async () => (await import('../commands/show.ts')).show))
 }
 
-function addValidate(program: Command, finish: Finish): void {
+function addValidate(program: Command): void {
   program
     .command('validate')
     .option('--json', 'print JSON')
@@ -60,13 +48,10 @@ function addValidate(program: Command, finish: Finish): void {
       'after',
       '\nExits with 1 if any skill is invalid.\n\nExamples:\n  stoke validate skills/pdf\n  stoke validate skills --json\n  stoke validate - < SKILL.md',
     )
-    .action(async (paths: string[], flags: SharedFlags) => {
-      const { validate } = await import('../commands/validate.ts')
-      finish(await validate(paths, await resolveConfig(flags), { json: flags.json === true }))
-    })
+    .action(act(async () => (await import('../commands/validate.ts')).validate))
 }
 
-function addRender(program: Command, finish: Finish): void {
+function addRender(program: Command): void {
   withScopeOptions(withSharedOptions(program.command('render').alias('to-prompt')))
     .description('print the catalog that a new conversation would get')
     .option(
@@ -83,13 +68,10 @@ function addRender(program: Command, finish: Finish): void {
       'after',
       '\nExamples:\n  stoke render\n  stoke render --format markdown\n  stoke render --include "support-*" --max-tokens 1000 --json',
     )
-    .action(async (flags: SharedFlags) => {
-      const { render } = await import('../commands/render.ts')
-      finish(await render(await resolveConfig(flags), { json: flags.json === true }))
-    })
+    .action(act(async () => (await import('../commands/render.ts')).render))
 }
 
-function addWhy(program: Command, finish: Finish): void {
+function addWhy(program: Command): void {
   withSharedOptions(program.command('why'))
     .description(
       `show at which step a skill stopped (${EXPLANATION_STEPS.join(', ')}), or why a folder or file is not a skill`,
@@ -100,19 +82,12 @@ function addWhy(program: Command, finish: Finish): void {
       'after',
       '\nExits with 1 if the skill fails a step.\n\nExamples:\n  stoke why pdf\n  stoke why ./skills/_draft\n  stoke why pdf --session dev\n  stoke why pdf --json',
     )
-    .action(async (name: string, flags: SharedFlags & { session?: string }) => {
-      const { why } = await import('../commands/why.ts')
-      const session = flags.session === undefined ? {} : { session: flags.session }
-      finish(await why(name, await resolveConfig(flags), { json: flags.json === true, ...session }))
-    })
+    .action(act(async () => (await import('../commands/why.ts')).why))
 }
 
-function addStatus(program: Command, finish: Finish): void {
+function addStatus(program: Command): void {
   withSharedOptions(program.command('status').alias('ps'))
     .description('show which sources are read, how they are watched, and how many skills were found')
     .addHelpText('after', '\nExamples:\n  stoke status\n  stoke status --root ./skills --json')
-    .action(async (flags: SharedFlags) => {
-      const { status } = await import('../commands/status.ts')
-      finish(await status(await resolveConfig(flags), { json: flags.json === true }))
-    })
+    .action(act(async () => (await import('../commands/status.ts')).status))
 }

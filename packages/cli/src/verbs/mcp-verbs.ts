@@ -1,20 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { DEFAULT_HOST, DEFAULT_MAX_SESSIONS, DEFAULT_PORT, DEFAULT_SERVER_NAME } from '../config/defaults.ts'
-import {
-  CONFIG_SCOPES,
-  type ConfigScope,
-  MCP_CLIENT_IDS,
-  type McpClientId,
-} from '../mcp-clients/client-ids.ts'
-import type { ToolChoice } from '../mcp-clients/mcp-setup.ts'
+import { CONFIG_SCOPES, MCP_CLIENT_IDS, type McpClientId } from '../mcp-clients/client-ids.ts'
+import { act, actAlone, withFolders } from './act.ts'
 import {
   collect,
-  type Finish,
   parseCount,
   parseHost,
   parsePort,
-  resolveConfig,
-  type SharedFlags,
   withSandboxOption,
   withScopeOptions,
   withSharedOptions,
@@ -22,18 +14,10 @@ import {
 } from './verb-options.ts'
 
 /** Adds `mcp` and `serve`, which serve MCP clients, and `token`, which makes their tokens. */
-export function addMcpVerbs(program: Command, finish: Finish): void {
-  addMcp(program, finish)
-  addServe(program, finish)
-  addToken(program, finish)
-}
-
-interface ToolFlags {
-  readonly verbose?: boolean
-  readonly commandTools?: boolean
-  readonly adminTools?: boolean
-  readonly authorTools?: boolean
-  readonly pageSize?: number
+export function addMcpVerbs(program: Command): void {
+  addMcp(program)
+  addServe(program)
+  addToken(program)
 }
 
 /** Adds the options that choose the tools of an MCP server. */
@@ -59,24 +43,6 @@ function withToolOptions(command: Command): Command {
     )
 }
 
-function toToolOptions({ verbose, commandTools, adminTools, authorTools, pageSize }: ToolFlags): ToolChoice {
-  return {
-    ...(pageSize === undefined ? {} : { pageSize }),
-    isVerbose: verbose === true,
-    commandTools: commandTools === true,
-    adminTools: adminTools === true,
-    authorTools: authorTools === true,
-  }
-}
-
-interface ClientFlags extends SharedFlags {
-  readonly name: string
-  readonly scope?: ConfigScope
-  readonly url?: string
-  readonly tokenEnv?: string
-  readonly dryRun?: boolean
-}
-
 /** Adds the options that say which entry a client gets. */
 function withClientOptions(command: Command): Command {
   return command
@@ -85,31 +51,13 @@ function withClientOptions(command: Command): Command {
     .option('--token-env <variable>', 'environment variable of the client with the bearer token for --url')
 }
 
-function toClientOptions({ name, scope, url, tokenEnv, json, ...flags }: ClientFlags & ToolFlags): {
-  name: string
-  tools: ToolChoice
-  scope?: ConfigScope
-  url?: string
-  tokenVariable?: string
-  json: boolean
-} {
-  return {
-    name,
-    tools: toToolOptions(flags),
-    json: json === true,
-    ...(scope === undefined ? {} : { scope }),
-    ...(url === undefined ? {} : { url }),
-    ...(tokenEnv === undefined ? {} : { tokenVariable: tokenEnv }),
-  }
-}
-
 function parseClient(value: string): McpClientId {
   const known = MCP_CLIENT_IDS.find(id => id === value)
   if (known !== undefined) return known
   throw new InvalidArgumentError(`${JSON.stringify(value)} is not one of ${MCP_CLIENT_IDS.join(', ')}`)
 }
 
-function addClientVerbs(mcp: Command, finish: Finish): void {
+function addClientVerbs(mcp: Command): void {
   const clients = MCP_CLIENT_IDS.join(', ')
   const withScope = (command: Command): Command =>
     command.addOption(
@@ -131,12 +79,7 @@ Examples:
   stoke mcp --sandbox require --command-tools install gemini --root ~/skills
   stoke mcp install cursor --url http://127.0.0.1:4114/mcp --token-env SKILLS_TOKEN`,
     )
-    .action(async (client: McpClientId, _flags: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ClientFlags & ToolFlags>()
-      const { installClient } = await import('../commands/mcp-clients.ts')
-      const options = { ...toClientOptions(flags), isDryRun: flags.dryRun === true }
-      finish(installClient(client, await resolveConfig(flags), options))
-    })
+    .action(withGlobals(act(async () => (await import('../commands/mcp-clients.ts')).installClient)))
   withScope(withClientOptions(withSharedOptions(mcp.command('uninstall'))))
     .description('remove the server from the configuration files of an MCP client')
     .argument('<client>', clients, parseClient)
@@ -145,22 +88,20 @@ Examples:
       'after',
       '\nExamples:\n  stoke mcp uninstall claude-code\n  stoke mcp uninstall codex --scope user',
     )
-    .action(async (client: McpClientId, _flags: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ClientFlags>()
-      const { uninstallClient } = await import('../commands/mcp-clients.ts')
-      const options = { ...toClientOptions(flags), isDryRun: flags.dryRun === true }
-      finish(uninstallClient(client, options))
-    })
+    .action(withGlobals(actAlone(async () => (await import('../commands/mcp-clients.ts')).uninstallClient)))
 }
 
-interface McpFlags extends ToolFlags, ClientFlags {
-  readonly check?: McpClientId | true
-  readonly printConfig?: McpClientId
+/** Gives a verb of `mcp` the options of `mcp`, too. */
+function withGlobals(action: ReturnType<typeof act>): ReturnType<typeof act> {
+  return async (...given) => {
+    const command = given.at(-1) as Command
+    await action(...given.slice(0, -2), command.optsWithGlobals(), command)
+  }
 }
 
-function addMcp(program: Command, finish: Finish): void {
+function addMcp(program: Command): void {
   const mcp = program.command('mcp')
-  addClientVerbs(mcp, finish)
+  addClientVerbs(mcp)
   withToolOptions(withClientOptions(withSandboxOption(withScopeOptions(withSharedOptions(mcp)))))
     .description('serve the skills to an MCP client over standard input and output')
     .option(
@@ -185,32 +126,10 @@ Examples:
   stoke mcp --check codex
   stoke mcp --print-config vscode --root ./skills`,
     )
-    .action(async (flags: McpFlags) => {
-      const config = await resolveConfig(flags)
-      const { check, printConfig } = flags
-      if (check === undefined && printConfig === undefined) {
-        const { mcp: serveStdio } = await import('../commands/mcp.ts')
-        return finish(await serveStdio(config, toToolOptions(flags)))
-      }
-      const { checkClient, printClientConfig } = await import('../commands/mcp-clients.ts')
-      const options = toClientOptions(flags)
-      finish(
-        printConfig === undefined
-          ? await checkClient(check === true ? undefined : check, config, options)
-          : printClientConfig(printConfig, config, options),
-      )
-    })
+    .action(act(async () => (await import('../commands/mcp.ts')).mcp))
 }
 
-interface ServeFlags extends SharedFlags, ToolFlags {
-  readonly clients?: string
-  readonly auditLog?: string
-  readonly metricsPort?: number
-  readonly requestsPerMinute?: number
-  readonly stateless?: boolean
-}
-
-function addServe(program: Command, finish: Finish): void {
+function addServe(program: Command): void {
   withToolOptions(withSandboxOption(withScopeOptions(withSourceOptions(program.command('serve')))))
     .description('serve the skills over HTTP to MCP clients that identify themselves')
     .argument('[dir...]', 'folders that contain skills')
@@ -255,33 +174,10 @@ Examples:
   stoke serve ./skills --clients clients.json --host 0.0.0.0 --allow-host skills.example.com
   stoke serve --root ~/skills --clients clients.json --audit-log audit.jsonl --metrics-port 9464`,
     )
-    .action(async (directories: string[], flags: ServeFlags) => {
-      const { serve } = await import('../commands/serve.ts')
-      const config = await resolveConfig({ ...flags, root: [...directories, ...(flags.root ?? [])] })
-      const { clients, auditLog, metricsPort, requestsPerMinute } = flags
-      finish(
-        await serve(config, {
-          ...toToolOptions(flags),
-          isStateless: flags.stateless === true,
-          ...(clients === undefined ? {} : { clients }),
-          ...(auditLog === undefined ? {} : { auditLog }),
-          ...(metricsPort === undefined ? {} : { metricsPort }),
-          ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
-        }),
-      )
-    })
+    .action(act(async () => (await import('../commands/serve.ts')).serve, withFolders))
 }
 
-interface TokenFlags {
-  readonly clients?: string
-  readonly include?: readonly string[]
-  readonly exclude?: readonly string[]
-  readonly expires?: string
-  readonly replace?: boolean
-  readonly json?: boolean
-}
-
-function addToken(program: Command, finish: Finish): void {
+function addToken(program: Command): void {
   withScopeOptions(program.command('token'))
     .description('make a token for a client of "stoke serve", and print it once')
     .argument('<name>', 'name of the client in the audit log')
@@ -300,18 +196,5 @@ Examples:
   stoke token ci --clients clients.json --expires 2027-01-31
   stoke token help-desk --clients clients.json --replace`,
     )
-    .action(async (name: string, flags: TokenFlags) => {
-      const { token } = await import('../commands/token.ts')
-      const { clients, include, exclude, expires } = flags
-      finish(
-        token(name, {
-          isReplacing: flags.replace === true,
-          json: flags.json === true,
-          ...(clients === undefined ? {} : { file: clients }),
-          ...(include === undefined ? {} : { include }),
-          ...(exclude === undefined ? {} : { exclude }),
-          ...(expires === undefined ? {} : { expires }),
-        }),
-      )
-    })
+    .action(actAlone(async () => (await import('../commands/token.ts')).token))
 }

@@ -1,28 +1,22 @@
 import type { Command } from 'commander'
 import { describeSourceForms } from '../config/source-kinds.ts'
-import {
-  collect,
-  type Finish,
-  resolveConfig,
-  type SharedFlags,
-  withAccessOptions,
-  withRootOptions,
-} from './verb-options.ts'
+import { act } from './act.ts'
+import { collect, withAccessOptions, withRootOptions } from './verb-options.ts'
 
 const CONFIRM_HIDDEN =
   'confirm that you checked the invisible characters and bytes and that they are intended'
 
 /** Adds the verbs for copied and linked skills, and for the code of a project. */
-export function addProjectVerbs(program: Command, finish: Finish): void {
-  addAdd(program, finish)
-  addUpdate(program, finish)
-  addVerify(program, finish)
-  addRemove(program, finish)
-  addLink(program, finish)
-  addAttach(program, finish)
+export function addProjectVerbs(program: Command): void {
+  addAdd(program)
+  addUpdate(program)
+  addVerify(program)
+  addRemove(program)
+  addLink(program)
+  addAttach(program)
 }
 
-function addAdd(program: Command, finish: Finish): void {
+function addAdd(program: Command): void {
   withProjectOptions(withAccessOptions(program.command('add')))
     .description('copy skills from a source into the project, and record their origin in the lock file')
     .argument(
@@ -38,27 +32,10 @@ function addAdd(program: Command, finish: Finish): void {
       'after',
       '\nExamples:\n  stoke add acme/skills pdf docx\n  stoke add https://github.com/acme/skills/tree/v2/skills --all --to .agents/skills\n  stoke add ../other-project/skills pdf\n  stoke add team.zip --json',
     )
-    .action(
-      async (
-        place: string,
-        names: string[],
-        flags: SharedFlags & { all?: boolean; to?: string; force?: boolean; confirmHidden?: boolean },
-      ) => {
-        const { add } = await import('../commands/add.ts')
-        const to = flags.to === undefined ? {} : { to: flags.to }
-        const options = {
-          json: flags.json === true,
-          isAll: flags.all === true,
-          isForced: flags.force === true,
-          confirmsHidden: flags.confirmHidden === true,
-          ...to,
-        }
-        finish(await add(place, names, await resolveConfig(flags), options))
-      },
-    )
+    .action(act(async () => (await import('../commands/add.ts')).add))
 }
 
-function addUpdate(program: Command, finish: Finish): void {
+function addUpdate(program: Command): void {
   withProjectOptions(withAccessOptions(program.command('update')))
     .description('update copied skills from their sources; local changes are kept')
     .argument('[skill...]', 'skill names (default: all copied skills)')
@@ -75,60 +52,29 @@ function addUpdate(program: Command, finish: Finish): void {
       'after',
       '\nExits with 1 if a skill is not up to date.\n\nExamples:\n  stoke update\n  stoke update pdf --check\n  stoke update pdf --force',
     )
-    .action(
-      async (
-        names: string[],
-        flags: SharedFlags & {
-          check?: boolean
-          reset?: boolean
-          force?: boolean
-          local?: boolean
-          confirmHidden?: boolean
-          yes?: boolean
-        },
-      ) => {
-        const { update } = await import('../commands/update.ts')
-        const options = {
-          json: flags.json === true,
-          isCheck: flags.check === true,
-          isReset: flags.reset === true,
-          isForced: flags.force === true,
-          isLocal: flags.local === true,
-          confirmsHidden: flags.confirmHidden === true,
-          followsMoves: flags.yes === true,
-        }
-        finish(await update(names, await resolveConfig(flags), options))
-      },
-    )
+    .action(act(async () => (await import('../commands/update.ts')).update))
 }
 
-function addVerify(program: Command, finish: Finish): void {
+function addVerify(program: Command): void {
   withProjectOptions(program.command('verify'))
     .description('compare copied skills with skillstoke.lock.json, file by file')
     .addHelpText(
       'after',
       '\nExits with 1 if a copy differs or is missing.\n\nExamples:\n  stoke verify\n  stoke verify --json',
     )
-    .action(async (flags: SharedFlags) => {
-      const { verify } = await import('../commands/verify.ts')
-      finish(await verify(await resolveConfig(flags), { json: flags.json === true }))
-    })
+    .action(act(async () => (await import('../commands/verify.ts')).verify))
 }
 
-function addRemove(program: Command, finish: Finish): void {
+function addRemove(program: Command): void {
   withProjectOptions(program.command('remove').alias('rm'))
     .description('remove copied skills; their folders are moved to .trash')
     .argument('<skill...>', 'skill names')
     .option('--force', 'also remove skills with local changes')
     .addHelpText('after', '\nExamples:\n  stoke remove pdf\n  stoke rm pdf docx --force')
-    .action(async (names: string[], flags: SharedFlags & { force?: boolean }) => {
-      const { remove } = await import('../commands/remove.ts')
-      const options = { json: flags.json === true, isForced: flags.force === true }
-      finish(await remove(names, await resolveConfig(flags), options))
-    })
+    .action(act(async () => (await import('../commands/remove.ts')).remove))
 }
 
-function addLink(program: Command, finish: Finish): void {
+function addLink(program: Command): void {
   withProjectOptions(program.command('link'))
     .description('create a link in a root to a skill folder elsewhere')
     .argument('<dir>', 'skill folder to link')
@@ -142,14 +88,10 @@ function addLink(program: Command, finish: Finish): void {
       'after',
       '\nExits with 1 if the linked skill is not served.\n\nExamples:\n  stoke link ../pdf-skill\n  stoke link ../pdf-skill --to .agents/skills',
     )
-    .action(async (dir: string, flags: SharedFlags & { to?: string }) => {
-      const { link } = await import('../commands/link.ts')
-      const to = flags.to === undefined ? {} : { to: flags.to }
-      finish(await link(dir, await resolveConfig(flags), { json: flags.json === true, ...to }))
-    })
+    .action(act(async () => (await import('../commands/link.ts')).link))
 }
 
-function addAttach(program: Command, finish: Finish): void {
+function addAttach(program: Command): void {
   program
     .command('attach')
     .description('print the program that attaches live skills to the agent SDK of a project')
@@ -159,9 +101,9 @@ function addAttach(program: Command, finish: Finish): void {
       'after',
       '\nExits with 1 if the project uses no SDK that has an adapter. Writes no files.\n\nExamples:\n  stoke attach\n  stoke attach ai-sdk\n  stoke attach @openai/agents > agent.ts',
     )
-    .action(async (sdk: string | undefined, flags: { json?: boolean }) => {
+    .action(async (sdk: string | undefined, { json }: { json?: boolean }) => {
       const { attach } = await import('../commands/attach.ts')
-      finish(attach(sdk, { json: flags.json === true, folder: process.cwd() }))
+      process.exitCode = attach(sdk, { json: json === true, folder: process.cwd() })
     })
 }
 

@@ -1,23 +1,19 @@
+import type { GrantVerb } from '@skillstoke/core/internal'
 import { type Command, InvalidArgumentError } from 'commander'
-import { GRANT_VERBS, type GrantVerb } from '../client/decision-verbs.ts'
-import { CAPABILITY_FORMS, DEFAULT_CALL_MS, LONGEST_CALL_MS } from '../known-values.ts'
-import {
-  type Finish,
-  resolveConfig,
-  type SharedFlags,
-  withSandboxOption,
-  withSharedOptions,
-} from './verb-options.ts'
+import type { GrantFlags } from '../commands/grant.ts'
+import { CAPABILITY_FORMS, DEFAULT_CALL_MS, GRANT_VERBS, LONGEST_CALL_MS } from '../config/known-values.ts'
+import { act } from './act.ts'
+import { withSandboxOption, withSharedOptions } from './verb-options.ts'
 
 const MAX_SECONDS = LONGEST_CALL_MS / 1_000
 
 /** Adds the verbs that run scripts, and those that grant and revoke capabilities. */
-export function addRunVerbs(program: Command, finish: Finish): void {
-  addRun(program, finish)
-  for (const verb of GRANT_VERBS) addGrant(program, verb, finish)
+export function addRunVerbs(program: Command): void {
+  addRun(program)
+  for (const verb of GRANT_VERBS) addGrant(program, verb)
 }
 
-function addRun(program: Command, finish: Finish): void {
+function addRun(program: Command): void {
   withSandboxOption(withSharedOptions(program.command('run')))
     .description('run a command or another script of a skill in a separate process')
     .argument('<target>', 'skill.command, or a skill name')
@@ -43,25 +39,7 @@ Examples:
   stoke run pdf scripts/fill.py -- form.pdf out.pdf
   stoke run git.status --watch --json`,
     )
-    .action(
-      async (
-        target: string,
-        path: string | undefined,
-        args: string[],
-        flags: SharedFlags & { input?: string; timeout?: number; watch?: boolean },
-      ) => {
-        const { run } = await import('../commands/run.ts')
-        const { json, input, timeout, watch } = flags
-        finish(
-          await run({ target, args, ...(path === undefined ? {} : { path }) }, await resolveConfig(flags), {
-            json: json === true,
-            watch: watch === true,
-            ...(input === undefined ? {} : { input }),
-            ...(timeout === undefined ? {} : { timeoutMs: timeout * 1_000 }),
-          }),
-        )
-      },
-    )
+    .action(act(async () => (await import('../commands/run.ts')).run))
 }
 
 const GRANTS = {
@@ -82,7 +60,7 @@ const GRANTS = {
 
 const NAMED = 'name or source/name; to name the revision that you have read, add @ and its whole digest'
 
-function addGrant(program: Command, verb: GrantVerb, finish: Finish): void {
+function addGrant(program: Command, verb: GrantVerb): void {
   const { words, examples } = GRANTS[verb]
   const without = verb === 'grant' ? 'the capabilities in metadata.capabilities, after you confirm' : 'all'
   const command = withSharedOptions(program.command(verb))
@@ -102,21 +80,11 @@ Examples:
 ${examples.map(example => `  ${example}`).join('\n')}`,
     )
     .action(
-      async (
-        skill: string,
-        capabilities: string[],
-        flags: SharedFlags & { note?: string; yes?: boolean },
-      ) => {
+      act(async () => {
         const { grant } = await import('../commands/grant.ts')
-        const { json, note, yes } = flags
-        finish(
-          await grant(verb, skill, capabilities, await resolveConfig(flags), {
-            json: json === true,
-            isUnseen: yes === true,
-            ...(note === undefined ? {} : { note }),
-          }),
-        )
-      },
+        return (config, flags: GrantFlags, skill: string, words: string[]) =>
+          grant(verb, config, flags, skill, words)
+      }),
     )
 }
 

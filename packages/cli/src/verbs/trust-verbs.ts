@@ -1,36 +1,29 @@
+import type { DecisionVerb } from '@skillstoke/core/internal'
 import type { Command } from 'commander'
-import { DECISION_VERBS, type DecisionVerb } from '../client/decision-verbs.ts'
-import { DEFAULT_HISTORY_LENGTH } from '../known-values.ts'
-import {
-  type Finish,
-  parseCount,
-  resolveConfig,
-  type SharedFlags,
-  withSharedOptions,
-} from './verb-options.ts'
+import type { DecideFlags } from '../commands/decide.ts'
+import { DECISION_VERBS, DEFAULT_HISTORY_LENGTH } from '../config/known-values.ts'
+import { act } from './act.ts'
+import { parseCount, withSharedOptions } from './verb-options.ts'
 
 /** Adds the verbs for approvals, pins, the history and rollback. */
-export function addTrustVerbs(program: Command, finish: Finish): void {
-  addPending(program, finish)
-  addApprove(program, finish)
-  for (const verb of DECISION_VERBS) if (verb !== 'approve') addDecision(program, verb, finish)
-  addLog(program, finish)
-  addDiff(program, finish)
-  addRollback(program, finish)
-  addGc(program, finish)
+export function addTrustVerbs(program: Command): void {
+  addPending(program)
+  addApprove(program)
+  for (const verb of DECISION_VERBS) if (verb !== 'approve') addDecision(program, verb)
+  addLog(program)
+  addDiff(program)
+  addRollback(program)
+  addGc(program)
 }
 
-function addPending(program: Command, finish: Finish): void {
+function addPending(program: Command): void {
   withSharedOptions(program.command('pending'))
     .description('list the changes that wait for approval, with their new capabilities')
     .addHelpText(
       'after',
       '\nExits with 1 if a change waits for approval or a source cannot be read.\n\nExamples:\n  stoke pending\n  stoke pending --json',
     )
-    .action(async (flags: SharedFlags) => {
-      const { pending } = await import('../commands/decide.ts')
-      finish(await pending(await resolveConfig(flags), { json: flags.json === true }))
-    })
+    .action(act(async () => (await import('../commands/decide.ts')).pending))
 }
 
 const DECISIONS: Readonly<
@@ -52,17 +45,13 @@ const DECISIONS: Readonly<
   disable: { words: 'stop serving a skill', examples: ['stoke disable pdf', 'stoke disable team/pdf'] },
 }
 
-interface HiddenFlags {
-  readonly confirmHidden?: boolean
-}
-
 const CONFIRM_HIDDEN =
   'confirm that you checked the invisible characters and bytes ("stoke diff" shows them as <U+200B> and <0xFF>) and that they are intended'
 
 const NAMED =
   'name or source/name; to name the revision that you have read, add @ and the whole digest that "stoke pending" prints'
 
-function addApprove(program: Command, finish: Finish): void {
+function addApprove(program: Command): void {
   withSharedOptions(program.command('approve'))
     .description('approve a revision of a skill, for every process that uses the state directory')
     .argument('[skill...]', NAMED)
@@ -81,27 +70,10 @@ Examples:
   stoke approve team/pdf@sha256:... --note "read it"
   stoke approve --all`,
     )
-    .action(
-      async (
-        targets: string[],
-        flags: SharedFlags & HiddenFlags & { note?: string; all?: boolean; yes?: boolean },
-      ) => {
-        const { approve } = await import('../commands/approve.ts')
-        const { json, note, all, yes } = flags
-        finish(
-          await approve(targets, await resolveConfig(flags), {
-            json: json === true,
-            confirmsHidden: flags.confirmHidden === true,
-            isAll: all === true,
-            isUnseen: yes === true,
-            ...(note === undefined ? {} : { note }),
-          }),
-        )
-      },
-    )
+    .action(act(async () => (await import('../commands/approve.ts')).approve))
 }
 
-function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>, finish: Finish): void {
+function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>): void {
   const { words, examples } = DECISIONS[verb]
   const command = withSharedOptions(program.command(verb))
   if (verb === 'pin') command.option('--confirm-hidden', CONFIRM_HIDDEN)
@@ -110,40 +82,24 @@ function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>, f
     .argument('[skill...]', verb === 'reject' || verb === 'pin' ? NAMED : 'name or source/name')
     .option('--note <text>', 'reason to record in the history')
     .addHelpText('after', `\nExamples:\n${examples.map(example => `  ${example}`).join('\n')}`)
-    .action(async (targets: string[], flags: SharedFlags & HiddenFlags & { note?: string }) => {
-      const { decide } = await import('../commands/decide.ts')
-      const { json, note } = flags
-      finish(
-        await decide(verb, targets, await resolveConfig(flags), {
-          json: json === true,
-          confirmsHidden: flags.confirmHidden === true,
-          ...(note === undefined ? {} : { note }),
-        }),
-      )
-    })
+    .action(
+      act(async () => {
+        const { decide } = await import('../commands/decide.ts')
+        return (config, flags: DecideFlags, targets: string[]) => decide(verb, config, flags, targets)
+      }),
+    )
 }
 
-/** Number of revisions that `log` lists if `--limit` is not given. */
-const DEFAULT_LOG_LENGTH = 20
-
-function addLog(program: Command, finish: Finish): void {
+function addLog(program: Command): void {
   withSharedOptions(program.command('log').alias('history'))
     .description('list the revisions of a skill, with time, author and reason')
     .argument('<name>', 'name or source/name')
-    .option(
-      '--limit <count>',
-      `maximum number of revisions, newest first (default: ${DEFAULT_LOG_LENGTH})`,
-      parseCount,
-    )
+    .option('--limit <count>', `maximum number of revisions, newest first (default: 20)`, parseCount)
     .addHelpText('after', '\nExamples:\n  stoke log pdf\n  stoke log team/pdf --limit 5 --json')
-    .action(async (name: string, flags: SharedFlags & { limit?: number }) => {
-      const { log } = await import('../commands/history.ts')
-      const options = { json: flags.json === true, limit: flags.limit ?? DEFAULT_LOG_LENGTH }
-      finish(await log(name, await resolveConfig(flags), options))
-    })
+    .action(act(async () => (await import('../commands/history.ts')).log))
 }
 
-function addDiff(program: Command, finish: Finish): void {
+function addDiff(program: Command): void {
   withSharedOptions(program.command('diff'))
     .description('compare two revisions of a skill: fields, instructions, files')
     .argument('<name>', 'name or source/name')
@@ -156,14 +112,10 @@ function addDiff(program: Command, finish: Finish): void {
       'after',
       '\nExamples:\n  stoke diff pdf\n  stoke diff pdf a1b2c3d4\n  stoke diff pdf a1b2c3d4 e5f60718 --json',
     )
-    .action(async (name: string, from: string | undefined, to: string | undefined, flags: SharedFlags) => {
-      const { diff } = await import('../commands/history.ts')
-      const revisions = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
-      finish(await diff(name, revisions, await resolveConfig(flags), { json: flags.json === true }))
-    })
+    .action(act(async () => (await import('../commands/history.ts')).diff))
 }
 
-function addRollback(program: Command, finish: Finish): void {
+function addRollback(program: Command): void {
   withSharedOptions(program.command('rollback'))
     .description(
       'restore an earlier revision of a skill as a new change, or as a pin if its source is read-only',
@@ -182,24 +134,10 @@ function addRollback(program: Command, finish: Finish): void {
       'after',
       '\nExamples:\n  stoke rollback pdf\n  stoke rollback pdf sha256:...\n  stoke rollback pdf a1b2c3d4 --dry-run',
     )
-    .action(
-      async (
-        name: string,
-        revision: string | undefined,
-        flags: SharedFlags & HiddenFlags & { dryRun?: boolean },
-      ) => {
-        const { rollback } = await import('../commands/history.ts')
-        const options = {
-          json: flags.json === true,
-          isDryRun: flags.dryRun === true,
-          confirmsHidden: flags.confirmHidden === true,
-        }
-        finish(await rollback(name, revision, await resolveConfig(flags), options))
-      },
-    )
+    .action(act(async () => (await import('../commands/history.ts')).rollback))
 }
 
-function addGc(program: Command, finish: Finish): void {
+function addGc(program: Command): void {
   program
     .command('gc')
     .description('remove unused files from the state directory')
@@ -212,14 +150,5 @@ function addGc(program: Command, finish: Finish): void {
     .option('--state <dir>', 'state directory (default: $XDG_STATE_HOME/skillstoke)')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExamples:\n  stoke gc --dry-run\n  stoke gc --keep 20')
-    .action(async (flags: SharedFlags & { keep?: number; dryRun?: boolean }) => {
-      const { gc } = await import('../commands/gc.ts')
-      finish(
-        await gc(await resolveConfig(flags), {
-          json: flags.json === true,
-          isDryRun: flags.dryRun === true,
-          ...(flags.keep === undefined ? {} : { keep: flags.keep }),
-        }),
-      )
-    })
+    .action(act(async () => (await import('../commands/gc.ts')).gc))
 }

@@ -1,21 +1,7 @@
 import type { SandboxMode } from '@skillstoke/scripts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Config, ConfigFlags } from '../config/config.ts'
+import { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '../config/known-values.ts'
 import { describeSourceForms } from '../config/source-kinds.ts'
-import { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '../known-values.ts'
-
-export type SharedFlags = ConfigFlags & { readonly json?: boolean }
-
-/** Sets the exit code of the process. */
-export type Finish = (code: number) => void
-
-/**
- * Resolves the configuration. Imports `config.ts` only when a command runs, because help texts do not need that module.
- */
-export async function resolveConfig(flags: ConfigFlags): Promise<Config> {
-  const config = await import('../config/config.ts')
-  return await config.resolveConfig(flags)
-}
 
 export function withSharedOptions(command: Command): Command {
   return withSourceOptions(command).option('--json', 'print JSON')

@@ -1,6 +1,6 @@
 import type { Diagnostic } from '@skillstoke/core'
+import type { Config } from '../config/config.ts'
 import { toCommandLine } from './command-line.ts'
-import type { Config } from './config/config.ts'
 import { toTerminalLine } from './output.ts'
 import { findProgramName } from './program-name.ts'
 

@@ -1,4 +1,5 @@
 import {
+  clearLine,
   clearScreenDown,
   createInterface,
   cursorTo,
@@ -7,22 +8,31 @@ import {
   moveCursor,
 } from 'node:readline'
 import { Readable } from 'node:stream'
-import { EXIT_INTERRUPTED } from '../exit-code.ts'
-import type { Paint } from '../output.ts'
 import type { ChatInput, Typed } from './chat-input.ts'
+import { EXIT_INTERRUPTED } from './exit-code.ts'
 import { MessageComposer } from './message-composer.ts'
+import type { Paint } from './output.ts'
 
 export interface ChatTerminalOptions {
   readonly paint: Paint
-  /** Completes a line, in the form of `node:readline`. */
-  readonly complete: (line: string) => [string[], string]
+  /** Completes a line, in the form of `node:readline`. @default no completion */
+  readonly complete?: (line: string) => [string[], string]
+  /** @default '> ' */
+  readonly prompt?: string
+  /**
+   * Gets each key that is pressed while nothing is read. Esc and an empty line then cancel a message, and Ctrl-C
+   * interrupts at once. @default keys are text for the next message
+   */
+  readonly onKey?: (key: string) => void
   /** Ends the chat when a signal other than Ctrl-C arrives. */
   readonly signal: AbortSignal
 }
 
-const PROMPT = '> '
 const CONTINUED_PROMPT = '… '
 const HISTORY_SIZE = 1_000
+// A key, or an escape sequence.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with a control character
+const KEY = /^(?:\u001b\[[0-?]*[ -/]*[@-~]|\u001bO.|\u001b[^[O]|[\s\S])/u
 const CTRL_C = '\u0003'
 // With bracketed paste, the terminal marks the beginning and the end of pasted text.
 const PASTE_ON = '\u001b[?2004h'
@@ -65,10 +75,12 @@ export class ChatTerminal implements ChatInput, Disposable {
       removeHistoryDuplicates: true,
       crlfDelay: Number.POSITIVE_INFINITY,
       // A pasted tab is text.
-      completer: (line: string) => (this.#isPasting ? [['\t'], ''] : options.complete(line)),
+      completer: (line: string) =>
+        this.#isPasting ? [['\t'], ''] : (options.complete?.(line) ?? [[], line]),
     })
     this.#keys.prependListener('keypress', (_text: string | undefined, { name }: Key) => {
       if (name === 'paste-start' || name === 'paste-end') this.#isPasting = name === 'paste-start'
+      if (name === 'escape' && options.onKey !== undefined) this.#cancel()
     })
     this.#lines.on('line', line => this.#onLine(line))
     this.#lines.on('history', (history: string[]) => {
@@ -85,7 +97,7 @@ export class ChatTerminal implements ChatInput, Disposable {
   }
 
   async readMessage(): Promise<Typed> {
-    return await this.#read(true, this.#options.paint('cyan', PROMPT))
+    return await this.#read(true, this.#prompt)
   }
 
   async readAnswer(question: string): Promise<Typed> {
@@ -127,6 +139,11 @@ export class ChatTerminal implements ChatInput, Disposable {
     process.stdout.write(PASTE_OFF)
   }
 
+  get #prompt(): string {
+    const { paint, prompt = '> ' } = this.#options
+    return paint('cyan', prompt)
+  }
+
   async #read(isMessage: boolean, prompt: string): Promise<Typed> {
     if (this.#options.signal.aborted) return { kind: 'interrupted' }
     if (this.#isEnded) return { kind: 'end' }
@@ -141,11 +158,37 @@ export class ChatTerminal implements ChatInput, Disposable {
   #finish(typed: Typed): void {
     const reading = this.#reading
     this.#reading = undefined
+    // If the user pasted several lines, the other lines must not act as single keys.
+    if (this.#options.onKey !== undefined) this.#held = ''
     reading?.resolve(typed)
   }
 
+  /** Removes the line that the user writes. */
+  #cancel(): void {
+    if (this.#reading === undefined) return
+    this.#composer.clear()
+    this.#lines.write(null, { ctrl: true, name: 'e' })
+    this.#lines.write(null, { ctrl: true, name: 'u' })
+    cursorTo(process.stdout, 0)
+    clearLine(process.stdout, 0)
+    this.#finish({ kind: 'end' })
+  }
+
+  /** Gives pressed keys to the listener, until one of them asks for a message. */
+  #pressKeys(onKey: (key: string) => void): void {
+    while (this.#reading === undefined && this.#held !== '') {
+      const [key = ''] = KEY.exec(this.#held) ?? []
+      this.#held = this.#held.slice(key.length)
+      onKey(key)
+    }
+  }
+
   readonly #onData = (text: string): void => {
-    if (this.#reading === undefined && text.includes(CTRL_C)) {
+    const { onKey } = this.#options
+    if (onKey !== undefined && this.#reading === undefined) {
+      this.#held += text
+      this.#pressKeys(onKey)
+    } else if (this.#reading === undefined && text.includes(CTRL_C)) {
       // As in a shell, Ctrl-C also discards what was typed before it.
       this.#held = text.slice(text.lastIndexOf(CTRL_C) + 1)
       this.#interruptWork()
@@ -171,19 +214,21 @@ export class ChatTerminal implements ChatInput, Disposable {
     }
     const text = this.#composer.push(line, { isPasted: this.#isPasting })
     if (text !== undefined && text !== '') this.#finish({ kind: 'message', text })
+    else if (this.#options.onKey !== undefined && !this.#composer.isOpen) this.#finish({ kind: 'end' })
     else this.#promptAgain()
   }
 
   #promptAgain(): void {
     const { paint } = this.#options
-    this.#lines.setPrompt(paint('cyan', this.#composer.isOpen ? CONTINUED_PROMPT : PROMPT))
+    this.#lines.setPrompt(this.#composer.isOpen ? paint('cyan', CONTINUED_PROMPT) : this.#prompt)
     this.#lines.prompt()
   }
 
   /** Ctrl-C at a prompt discards the message. At an empty prompt, a second Ctrl-C ends the chat. */
   #onInterrupt(): void {
     const isEmpty = this.#lines.line === '' && !this.#composer.isOpen
-    const ends = this.#reading?.isMessage === false || (isEmpty && this.#isLeaving)
+    const { onKey } = this.#options
+    const ends = onKey !== undefined || this.#reading?.isMessage === false || (isEmpty && this.#isLeaving)
     this.#isLeaving = isEmpty
     this.#composer.clear()
     // Moves the cursor to the end of the line, and removes the line.

@@ -2,9 +2,9 @@ import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { type Diagnostic, type SkillStatus, showHiddenText } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
+import { leadsOut } from '../config/real-path.ts'
 import { toCommandLine } from './command-line.ts'
 import { nameProgram } from './program-name.ts'
-import { leadsOut } from './real-path.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -152,6 +152,16 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
 
 function widthOf(cell: string): number {
   return /\p{Cc}/u.test(cell) ? stripVTControlCharacters(cell).length : cell.length
+}
+
+/** Colors a unified diff for a terminal. */
+export function paintDiff(text: string, paint: Paint): string {
+  return toTerminalText(text)
+    .split('\n')
+    .map(line =>
+      line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line,
+    )
+    .join('\n')
 }
 
 /** Returns the text as one line of at most `length` characters. */

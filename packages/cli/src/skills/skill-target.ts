@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { UsageError } from './exit-code.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 
 /** A skill that the command line names. */
 export interface NamedSkill {

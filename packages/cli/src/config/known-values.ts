@@ -4,11 +4,13 @@
 export {
   CAPABILITY_FORMS,
   CATALOG_FORMAT_NAMES,
+  DECISION_VERBS,
   DEFAULT_CALL_MS,
   DEFAULT_CATALOG_FORMAT,
   DEFAULT_CATALOG_TOKENS,
   DEFAULT_HISTORY_LENGTH,
   EXPLANATION_STEPS,
+  GRANT_VERBS,
   LONGEST_CALL_MS,
 } from '@skillstoke/core/internal'
 export { defaultStateDirectory } from '@skillstoke/core/node'

@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline'
-import { UsageError } from '../exit-code.ts'
 import type { ChatInput, Typed } from './chat-input.ts'
+import { UsageError } from './exit-code.ts'
 import { MessageComposer } from './message-composer.ts'
 
 /** Reads one message per line from standard input, when no person types at a terminal. */

@@ -1,25 +1,8 @@
-import { basename } from 'node:path'
-import type { SkillRuntime } from '@skillstoke/core'
-import { isNearlySkillFile } from '@skillstoke/core/internal'
-import type { NotSkill, NotSkills } from '@skillstoke/core/source'
+import { isMisnamed } from '@skillstoke/core/internal'
+import type { NotSkill } from '@skillstoke/core/source'
 import { type Paint, toAdvice, toTerminalText } from './output.ts'
 
 const MAX_NAMES = 10
-
-/**
- * Lists the files and folders in the sources that are not skills. Folders in `.trash` are not reported as mistakes,
- * because no person expects them to be skills.
- */
-export async function findNotSkills(skills: SkillRuntime): Promise<NotSkills> {
-  const { found, isComplete } = await skills.findNotSkills()
-  const isTrash = ({ location }: NotSkill): boolean => location.split('/').includes('.trash')
-  return { found: found.map(each => (isTrash(each) ? { ...each, isExpected: false } : each)), isComplete }
-}
-
-/** Whether a file or folder looks like a skill whose SKILL.md has the wrong name. */
-export function isMisnamed({ reason, path }: Pick<NotSkill, 'reason' | 'path'>): boolean {
-  return reason === 'misnamed' || (reason === 'file' && isNearlySkillFile(basename(path)))
-}
 
 /**
  * Describes files and folders that are not skills in one line, likely mistakes first. Returns `undefined` for an empty

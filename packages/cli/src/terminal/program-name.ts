@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
+import { leadsOut } from '../config/real-path.ts'
 import { toCommandLine } from './command-line.ts'
-import { leadsOut } from './real-path.ts'
 
 /**
  * Matches the path under which Node started this program. The first group is the folder in whose `node_modules` this

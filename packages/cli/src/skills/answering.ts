@@ -1,14 +1,27 @@
 import { join } from 'node:path'
-import { SkillError, type SkillReport } from '@skillstoke/core'
-import { decodeUnmarkedText } from '@skillstoke/core/internal'
+import { SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
+import { type Answering, decodeUnmarkedText, defined } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS } from '@skillstoke/core/source'
+import { createTwoFilesPatch } from 'diff'
+import type { Config } from '../config/config.ts'
+
+/** Lets a runtime answer questions about its skills, which are on the disk of this machine. */
+export function toAnswering(skills: SkillRuntime, { scope }: Pick<Config, 'scope'>): Answering {
+  return {
+    skills,
+    ...defined({ scope }),
+    readNewest,
+    toPatch: ({ path, before, after, from, to }) =>
+      createTwoFilesPatch(path, path, before, after, from, to, { context: 2 }),
+  }
+}
 
 /**
  * Returns the SKILL.md of a folder as it is on disk now, which may differ from the served text. Returns `undefined` if
  * the file cannot be read, is a link to a file outside its folder, is too large, or is not a regular file.
  */
-export async function readNewestText({ directory }: SkillReport): Promise<string | undefined> {
+async function readNewest({ directory }: SkillReport): Promise<string | undefined> {
   if (directory === undefined) return undefined
   const fileSystem = new NodeFileSystem()
   for (const name of ['SKILL.md', 'skill.md']) {

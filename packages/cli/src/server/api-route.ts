@@ -1,0 +1,56 @@
+import type { SkillRuntime, SkillScope } from '@skillstoke/core'
+import { type Answering, freshOrKnown } from '@skillstoke/core/internal'
+import type { Context, TypedResponse } from 'hono'
+import { validator } from 'hono/validator'
+import type { ZodType } from 'zod'
+import { fail } from './api-failure.ts'
+
+/** Responds with JSON. Unlike `context.json()`, gives the client exactly the type of the value. */
+export function reply<T extends object>(
+  context: Context,
+  value: T,
+): Response & TypedResponse<T, 200, 'json'> {
+  return context.json(value) as unknown as Response & TypedResponse<T, 200, 'json'>
+}
+
+/** Checks the JSON body of a request. A failure names each wrong field. */
+export function body<T extends object>(schema: ZodType<T>) {
+  return validator('json', (value): T => {
+    const parsed = schema.safeParse(value)
+    if (parsed.success) return parsed.data
+    const faults = parsed.error.issues.map(
+      ({ path, message }) => `${path.join('.') || 'the body'}: ${message}`,
+    )
+    return fail(400, 'INVALID_REQUEST', faults.join('; '))
+  })
+}
+
+/** Declares the query parameters of a request. */
+export function query<Name extends string>(..._names: readonly Name[]) {
+  return validator('query', value => value as { readonly [Key in Name]?: string })
+}
+
+/**
+ * Maximum time that a list waits for continuous writes to end, in milliseconds. After this time, the list comes from
+ * the newest complete generation, and an event follows.
+ */
+const MAX_LIST_WAIT_MS = 2_000
+
+/** Waits for earlier saves, before a list is made. */
+export async function lookAgain(skills: SkillRuntime): Promise<void> {
+  await freshOrKnown(skills, MAX_LIST_WAIT_MS)
+}
+
+/** Returns the view of a new conversation, for requests that name no conversation. */
+export function viewOf({ scope }: Answering): { readonly scope?: SkillScope } {
+  return scope === undefined ? {} : { scope }
+}
+
+/** Streams lines of JSON. */
+export function streamJson(context: Context, lines: ReadableStream<Uint8Array>): Response {
+  return context.body(lines, 200, {
+    'Content-Type': 'application/x-ndjson; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'X-Accel-Buffering': 'no',
+  })
+}

@@ -1,0 +1,35 @@
+import type { Config, ConfigFlags } from '../config/config.ts'
+
+type ExitCode = number | Promise<number>
+type Action = (...given: readonly unknown[]) => Promise<void>
+
+/**
+ * Returns the action of a verb. Loads its code and the configuration only when the verb runs, because help texts do not
+ * need them. The verb gets the configuration, the flags as commander parsed them, and the words. Its result is the exit
+ * code.
+ * @param prepare changes the flags before the configuration is resolved
+ */
+export function act(
+  load: () => Promise<(config: Config, ...given: never[]) => ExitCode>,
+  prepare: (flags: ConfigFlags, first: unknown) => ConfigFlags = flags => flags,
+): Action {
+  return actAlone(async () => {
+    const [verb, { resolveConfig }] = await Promise.all([load(), import('../config/config.ts')])
+    return async (flags: ConfigFlags, ...words: never[]) =>
+      await verb(await resolveConfig(prepare(flags, words[0])), flags as never, ...words)
+  })
+}
+
+/** Like `act()`, for verbs that use no skills of this project. */
+export function actAlone(load: () => Promise<(...given: never[]) => ExitCode>): Action {
+  return async (...given) => {
+    const verb = await load()
+    // Commander appends the flags and the command to the words.
+    process.exitCode = await verb(...([given.at(-2), ...given.slice(0, -2)] as never[]))
+  }
+}
+
+/** Adds the folders that are arguments to the roots. */
+export function withFolders(flags: ConfigFlags, folders: unknown): ConfigFlags {
+  return { ...flags, root: [...(folders as string[]), ...(flags.root ?? [])] }
+}

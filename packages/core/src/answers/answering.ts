@@ -1,0 +1,24 @@
+import type { SkillScope } from '../catalog/scope.ts'
+import type { SkillReport } from '../registry/generation.ts'
+import type { SkillRuntime } from '../runtime/skill-runtime.ts'
+
+/** A text before and after a change. */
+export interface TextChange {
+  readonly path: string
+  readonly before: string
+  readonly after: string
+  /** What the two sides are called, for example revisions. */
+  readonly from: string
+  readonly to: string
+}
+
+/** The runtime that answers questions about its skills, and what the answers need from the host. */
+export interface Answering {
+  readonly skills: SkillRuntime
+  /** Scope of new conversations. @default all skills */
+  readonly scope?: SkillScope
+  /** Returns the SKILL.md of a folder as it is now; `undefined` if it cannot be read. */
+  readonly readNewest: (report: SkillReport) => Promise<string | undefined>
+  /** Returns a unified diff. */
+  readonly toPatch: (change: TextChange) => string
+}

@@ -1,0 +1,175 @@
+import type { SkillExplanation } from '../reader/explain-skill.ts'
+import type { Generation, SkillReport } from '../registry/generation.ts'
+import { targetOf } from '../registry/generation.ts'
+import type { SkillRuntime } from '../runtime/skill-runtime.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { Digest } from '../skill/digest.ts'
+import { showFile } from '../skill/shown-bytes.ts'
+import type { Skill } from '../skill/skill.ts'
+import { decodePlainText } from '../skill/text.ts'
+import { MAX_LOOK_MS } from '../sync/source-readers.ts'
+import type { Answering } from './answering.ts'
+import { findUnreported } from './doubts.ts'
+import { type GenerationId, type SkillRow, toGenerationId, toRow } from './skill-row.ts'
+
+export interface FileInfo {
+  readonly path: string
+  readonly digest: Digest
+  /** Size in bytes. */
+  readonly size: number
+}
+
+/** One file of a skill. */
+export interface FileText extends FileInfo {
+  readonly revision: Digest
+  /** Text of the file. In a file that is not text, bytes are written as escapes such as `<0xFF>`. */
+  readonly text: string
+  readonly isText: boolean
+}
+
+/** One skill with its files and instructions. */
+export interface SkillDetail {
+  readonly generation: GenerationId
+  /**
+   * All folders with this name. The first one is the requested folder, or the served folder if the request contains
+   * only a name.
+   */
+  readonly skills: readonly SkillRow[]
+  /**
+   * Revision from which `files`, `text` and `body` come. Normally the served revision. If the request named a folder
+   * that is not served, the newest revision of that folder. Null if the folder has no valid revision.
+   */
+  readonly revision: Digest | null
+  /** The fields of `revision`. Null if `revision` is null. */
+  readonly fields: Omit<Skill, 'diagnostics' | 'source' | 'location' | 'directory' | 'files'> | null
+  /** Files of `revision`. Empty if `revision` is null. */
+  readonly files: readonly FileInfo[]
+  /** Text of the SKILL.md of `revision`. Null if `revision` is null. */
+  readonly text: string | null
+  /** Instructions without the frontmatter. */
+  readonly body: string | null
+  /** Text of the SKILL.md on disk, if this text was refused. Line numbers of the diagnostics refer to this text. */
+  readonly refusedText: string | null
+  /** Hidden text in the first folder that only an approval looks for. */
+  readonly unreported: readonly Diagnostic[]
+  /** Capabilities that the scripts of `revision` may use. */
+  readonly granted: readonly string[]
+  /** The steps by which the skill reaches a conversation. */
+  readonly explanation: SkillExplanation
+}
+
+/** The folder that a request names, and the revision to show. */
+interface MeantFolder {
+  readonly report: SkillReport
+  /** The served revision. If the request named a folder that is not served, the newest revision of that folder. */
+  readonly skill: Skill | undefined
+}
+
+/** A skill is not shown if writes do not end within this time. */
+const BOUND = { maxWaitMs: MAX_LOOK_MS }
+
+/**
+ * Shows the skill that `name`, `source/name`, a folder name, a path or the `target` of a row means. If there is none,
+ * returns the explanation why.
+ */
+export async function showSkill(
+  target: string,
+  { skills, scope, readNewest }: Answering,
+  rowOf: (report: SkillReport) => SkillRow = report => toRow(report),
+): Promise<SkillDetail | SkillExplanation> {
+  const generation = await skills.fresh(BOUND)
+  const view = skills.forConversation(scope === undefined ? {} : { scope })
+  let meant = findMeant(target, generation, skills)
+  if (meant === undefined) {
+    const explained = await view.why(target)
+    meant = explained.skill === undefined ? undefined : findMeant(explained.skill, generation, skills)
+    if (meant === undefined) return explained
+  }
+  const { report, skill } = meant
+  const shown =
+    skill === undefined
+      ? { revision: null, fields: null, files: [], text: null, body: null, granted: [] }
+      : await showRevision(skill, skills)
+  return {
+    generation: toGenerationId(generation),
+    skills: listLike(report, generation).map(each => rowOf(each)),
+    ...shown,
+    refusedText: report.status === 'broken' ? ((await readNewest(report)) ?? null) : null,
+    unreported: await findUnreported(report, skills),
+    explanation: view.explain(report.name),
+  }
+}
+
+async function showRevision(
+  skill: Skill,
+  skills: SkillRuntime,
+): Promise<Pick<SkillDetail, 'revision' | 'fields' | 'files' | 'text' | 'body' | 'granted'>> {
+  const {
+    diagnostics: _diagnostics,
+    source: _source,
+    location: _location,
+    directory: _directory,
+    ...rest
+  } = skill
+  const { files, ...fields } = rest
+  return {
+    revision: skill.revision,
+    fields,
+    files: files.map(({ path, digest, size }) => ({ path, digest, size })),
+    text: decodePlainText(await skills.readFile(skill, skill.skillFile)) ?? null,
+    body: await skills.readBody(skill),
+    granted: skills.review.grantedTo(skill),
+  }
+}
+
+/** Shows a file of the revision that `showSkill` shows. Returns `undefined` if there is no such skill or file. */
+export async function showSkillFile(
+  target: string,
+  path: string,
+  skills: SkillRuntime,
+): Promise<FileText | undefined> {
+  const skill = findMeant(target, await skills.fresh(BOUND), skills)?.skill
+  const file = skill?.files.find(each => each.path === path)
+  if (skill === undefined || file === undefined) return undefined
+  const { digest, size } = file
+  return {
+    path,
+    digest,
+    size,
+    revision: skill.revision,
+    ...showFile(file, await skills.readFile(skill, path)),
+  }
+}
+
+/** Returns all folders with the same name. The given folder comes first, then the served folder. */
+function listLike(meant: SkillReport, generation: Generation): readonly SkillReport[] {
+  const rank = (report: SkillReport): number => (report === meant ? 0 : report.serving === undefined ? 2 : 1)
+  return generation
+    .reports()
+    .filter(report => report.name === meant.name)
+    .toSorted((a, b) => rank(a) - rank(b))
+}
+
+/**
+ * Finds the folder for `name`, `source/name`, a folder name or the `target` of a row. A name without a source means the
+ * served folder. `source/name` and a `target` mean one particular folder, even if it is not served.
+ */
+export function findMeant(
+  target: string,
+  generation: Generation,
+  skills: SkillRuntime,
+): MeantFolder | undefined {
+  const reports = generation.reports()
+  const named = reports.filter(({ name }) => name === target)
+  const [first] = named
+  if (first !== undefined) {
+    const report = named.find(({ serving }) => serving !== undefined) ?? first
+    return { report, skill: generation.find(target) }
+  }
+  const report =
+    reports.find(each => targetOf(each) === target) ??
+    reports.find(({ source, name }) => `${source}/${name}` === target)
+  if (report === undefined) return undefined
+  const { skill, live } = skills.review.revisionsOf(report)
+  return { report, skill: live ?? skill }
+}
