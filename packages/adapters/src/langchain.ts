@@ -20,7 +20,7 @@ export type {
   LangChainMessage,
   LangChainNotice,
 } from './langchain/messages.ts'
-export type { LangChainState, LangChainUpdate } from './langchain/thread.ts'
+export type { LangChainState, LangChainTold, LangChainUpdate } from './langchain/thread.ts'
 export type { LangChainRuntime } from './langchain/threads.ts'
 export type {
   LangChainTool,
@@ -33,7 +33,7 @@ export type {
 /** The part of Zod's `z` that the adapter uses. */
 export interface LangChainZod {
   any(): unknown
-  object(shape: { _skillstoke: never }): unknown
+  object(shape: { _skillstoke: never; _skillstokeTold: never }): unknown
 }
 
 export interface LangChainOptions<Tool> extends Omit<SessionOptions, 'id' | 'resume'> {
@@ -126,28 +126,31 @@ export function langchain<Tool>(
     }
     return {
       name: 'skillstoke',
-      stateSchema: z.object({ _skillstoke: z.any() as never }) as undefined,
+      stateSchema: z.object({
+        _skillstoke: z.any() as never,
+        _skillstokeTold: z.any() as never,
+      }) as undefined,
       tools,
       async beforeAgent(state, runtime) {
         const thread = await threads.at(runtime, state, scope)
-        return await thread.begin(state.messages, taskOf(runtime))
+        return await thread.begin(state, taskOf(runtime))
       },
       async beforeModel(state, runtime) {
         const thread = await threads.at(runtime, state, scope)
-        return await thread.prepare(state.messages, taskOf(runtime))
+        return await thread.prepare(state, taskOf(runtime))
       },
       async wrapModelCall(request, handler) {
         const { state, messages, runtime, systemMessage } = request
         const thread = await threads.at(runtime, state, scope)
         assertNoClash(thread.session, namesOf(request.tools, tools))
-        const text = await thread.system(messages)
+        const text = await thread.system(state, messages, taskOf(runtime))
         if (text === '') return await handler(request)
         const separator = systemMessage.text === '' ? '' : '\n\n'
         return await handler({ ...request, systemMessage: systemMessage.concat(separator + text) })
       },
       async afterAgent(state, runtime) {
         const thread = await threads.at(runtime, state, scope)
-        const update = thread.finish(state.messages, taskOf(runtime))
+        const update = thread.finish(state)
         threads.end(runtime, state)
         return update
       },

@@ -128,10 +128,10 @@ export class MastraSkills {
     const messages = await recall(memory, threadId)
     const last = messages.at(-1)
     if (last === undefined) return
-    const { ledger, seen } = readThread(messages, this.#sessions.placeOf(threadId))
+    const { loaded } = readThread(messages, this.#sessions.placeOf(threadId))
     const content = { format: 2, parts: [{ type: 'text', text: summary }] }
     const replacement = { ...last, role: 'user', type: 'text', content }
-    putMark(replacement, { scope: this.#sessions.scope, change: { ledger, seen }, isCut: true })
+    putMark(replacement, { scope: this.#sessions.scope, entries: [...loaded.values()], isCut: true })
     await memory.saveMessages({ messages: [replacement] })
     await memory.deleteMessages(messages.slice(0, -1).map(({ id }) => id))
   }
@@ -159,11 +159,9 @@ export class MastraSkills {
     removeMarks(messageList.get.input.db())
     const { threadId, memory } = readMemory(requestContext)
     const place = this.#sessions.placeOf(threadId)
-    const view = readThread(messageList.get.all.db(), place)
-    const parent = this.#sessions.findParent(requestContext)
-    const session = await this.#sessions.open({ place, view, memory, parent })
-    const { rebase } = this.#options
-    return new MastraRun({ skills: this.#skills, session, place, view, rebase })
+    const view = await this.#sessions.read(messageList.get.all.db(), place, memory)
+    const thread = this.#sessions.open(place, view, this.#sessions.findParent(requestContext))
+    return new MastraRun({ thread, place, view, rebase: this.#options.rebase })
   }
 
   /** Wraps the host's tools, so that the session can refuse their calls. */

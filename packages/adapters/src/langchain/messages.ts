@@ -1,5 +1,6 @@
-import type { ToolResult } from '@skillstoke/core'
-import type { LangChainState } from './thread.ts'
+import type { SessionEntry, ToolResult } from '@skillstoke/core'
+import type { ToldPart } from '../told-part.ts'
+import type { LangChainState, LangChainTold } from './thread.ts'
 
 /** The part of a LangChain message that the adapter reads. */
 export interface LangChainMessage {
@@ -18,6 +19,12 @@ export interface LangChainMessage {
 export interface LangChainGraphState {
   readonly messages: readonly LangChainMessage[]
   readonly _skillstoke?: LangChainState | undefined
+  readonly _skillstokeTold?: LangChainTold | undefined
+}
+
+/** What a message tells the model about skills. No provider receives it. */
+interface Mark {
+  readonly skillstoke?: SessionEntry
 }
 
 /** A message that the adapter adds to the graph's state. */
@@ -25,56 +32,28 @@ export interface LangChainNotice {
   readonly role: 'user'
   readonly content: string
   readonly id: string
-  /** LangChain marks its own summaries with the same field. A message that carries a skill names it. */
-  readonly additional_kwargs: { readonly lc_source: 'skillstoke' } & Pick<ToolResult, 'skill' | 'revision'>
+  /** LangChain marks its own summaries with the field `lc_source`. */
+  readonly additional_kwargs: { readonly lc_source: 'skillstoke' } & Mark
 }
 
 /** The artifact of the answer of a skill tool. The checkpoint keeps it, and no model sees it. */
-export type LangChainArtifact = Omit<ToolResult, 'text'>
+export type LangChainArtifact = Omit<ToolResult, 'text'> & Mark
 
-/** A message by which a conversation received the instructions of a skill. */
-export interface Receipt extends Required<Pick<ToolResult, 'skill' | 'revision'>> {
-  /** Id of the tool call; for a message of the adapter, id of the message. */
-  readonly anchor: string
-}
-
-// Clients can send messages with any marks.
-const DIGEST = /^sha256:[0-9a-f]{64}$/
-
-/** Returns the receipts in these messages. `loadTool` is the name of the tool that loads skills. */
-export function readReceipts(
+/** Returns what these messages tell the model. `tools` are the names of the tools whose answers contain skills. */
+export function readParts(
   messages: readonly LangChainMessage[],
-  loadTool: string | undefined,
-): readonly Receipt[] {
-  return messages.flatMap(({ id, name, tool_call_id: callId, artifact, additional_kwargs: marks }) => {
+  tools: readonly string[],
+): readonly ToldPart[] {
+  return messages.flatMap(({ id, name = '', tool_call_id: callId, artifact, additional_kwargs: marks }) => {
     const isNotice = marks?.['lc_source'] === 'skillstoke'
-    const anchor = isNotice ? id : callId
-    const { skill, revision } = ((isNotice ? marks : artifact) ?? {}) as Partial<LangChainArtifact>
-    const isReceipt = isNotice || name === loadTool
-    return isReceipt && anchor && skill && revision && DIGEST.test(revision)
-      ? { anchor, skill, revision }
-      : []
+    const evidence = isNotice ? id : tools.includes(name) ? callId : undefined
+    const { skillstoke: entry } = ((isNotice ? marks : artifact) ?? {}) as Mark
+    return evidence === undefined || entry === undefined ? [] : [{ evidence, entry }]
   })
 }
 
-/** Returns the messages after the message with this id; without an id, all messages. */
-export function messagesAfter(
-  messages: readonly LangChainMessage[],
-  id: string | undefined,
-): readonly LangChainMessage[] {
-  if (id === undefined) return messages
-  const place = messages.findLastIndex(message => message.id === id)
-  // If the host removed the message, only the newest tool calls can be new.
-  const start = place === -1 ? messages.findLastIndex(({ type }) => type === 'ai') : place
-  return messages.slice(start + 1)
-}
-
-/** Creates a message of the adapter. `skill` is the skill whose instructions the message contains. */
-export function toNotice(
-  content: string,
-  id: string,
-  skill?: { readonly name: string; readonly revision: Receipt['revision'] },
-): LangChainNotice {
-  const carried = skill === undefined ? {} : { skill: skill.name, revision: skill.revision }
-  return { role: 'user', content, id, additional_kwargs: { lc_source: 'skillstoke', ...carried } }
+/** Creates a message of the adapter. */
+export function toNotice(content: string, id: string, entry: SessionEntry | undefined): LangChainNotice {
+  const mark = entry === undefined ? {} : { skillstoke: entry }
+  return { role: 'user', content, id, additional_kwargs: { lc_source: 'skillstoke', ...mark } }
 }

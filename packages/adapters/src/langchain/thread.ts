@@ -1,109 +1,99 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { RebaseOptions, SessionState, SkillSession, ToolDefinition } from '@skillstoke/core'
+import type {
+  RebaseOptions,
+  SessionEntry,
+  SessionState,
+  SkillSession,
+  ToolDefinition,
+} from '@skillstoke/core'
+import { TOOL_NAMES } from '@skillstoke/core/internal'
 import { LiveConversation } from '../live-conversation.ts'
+import { OneAtATime } from '../one-at-a-time.ts'
+import { entriesOf, entryOfAnswer, loadEntryOf, type ToldPart } from '../told-part.ts'
 import {
   type LangChainArtifact,
   type LangChainGraphState,
   type LangChainMessage,
   type LangChainNotice,
-  messagesAfter,
-  type Receipt,
-  readReceipts,
+  readParts,
   toNotice,
 } from './messages.ts'
 import type { LangChainToolRuntime } from './tools.ts'
 
-/** The state of a conversation in the checkpoint. */
+/** The start of a conversation, or its new start after a compaction. The messages contain what followed. */
 export interface LangChainState {
-  /** The step of the graph that wrote the first state of the conversation. */
+  /** The step of the graph in which the conversation began. */
   readonly origin: string
   /** The step of the graph that wrote this state. */
   readonly version: string
   readonly session: SessionState
-  /** Names of the skills that were loaded since the turn began. */
-  readonly active: readonly string[]
-  /** Id of the last message whose loads are in the session. */
-  readonly until: string | undefined
-  /** Ids of the notices, and of the tool calls that loaded skills. If one is missing, the context was compacted. */
-  readonly anchors: readonly string[]
   /** The text of the loaded skills that returned after the last compaction. The system prompt contains it. */
   readonly restored: string
+  /** The evidence of older texts in the messages, which this start replaces. */
+  readonly covered: readonly string[]
+}
+
+/** What the messages must contain. If a part is missing, the context was compacted. */
+export interface LangChainTold {
+  readonly parts: readonly ToldPart[]
+  /** Names of the skills that were loaded since the turn began. */
+  readonly active: readonly string[]
 }
 
 /** An update of the graph's state. The type `never` of its fields fits the state of every agent. */
 export interface LangChainUpdate {
   messages: never[]
-  _skillstoke: never
+  _skillstoke?: never
+  _skillstokeTold?: never
 }
 
 /** The steps of the graph that use a conversation. */
 export type LangChainStep = 'model' | 'tools'
 
+/** A state of the graph that the session knows. */
+interface Place {
+  readonly base: LangChainState
+  readonly parts: readonly ToldPart[]
+}
+
 const RESTORED =
   'The skills that you loaded earlier, at their newest revisions. They replace all earlier texts of these skills:'
 
 /**
- * One conversation of a LangChain agent. The checkpoint is the record of the conversation. This object continues one
- * state of the checkpoint. For any other state, for example after a fork or a failed step, open a new object.
+ * The conversation of one thread. The messages in the graph's state are its record: each hook first makes the session
+ * know what the state contains. So a fork, a failed step and overlapping runs of one thread need nothing else.
  */
 export class LangChainThread implements Disposable {
   readonly session: SkillSession
   readonly #live: LiveConversation
-  /** Name of the tool that loads skills. */
-  readonly #loadTool: string | undefined
-  /** Anchors of the skills that were loaded since the last written state. */
-  readonly #loads = new Set<string>()
+  readonly #tools: readonly string[]
   readonly #rebase: RebaseOptions | undefined
-  #origin: string | undefined
-  #version: string | undefined
-  #until: string | undefined
-  #anchors: readonly string[]
-  #restored: string
-  /** True if the checkpoint lacks the newest state. */
-  #isUnwritten: boolean
-  readonly #ready: Promise<void>
+  readonly #isEnforced: boolean
+  /** What the session knows; `undefined` if it is unsure, because two runs used the session at the same time. */
+  #place: Place | undefined
+  /** A start that is not in the checkpoint yet, with the version that it replaces. */
+  #unwritten: { readonly place: Place; readonly replaces: string | undefined } | undefined
+  /** The hooks of overlapping runs. */
+  readonly #hooks = new OneAtATime()
 
-  /** Opens the conversation at a state of the graph. `session` must have resumed the state of the checkpoint. */
   constructor(
     session: SkillSession,
-    { messages, _skillstoke: stored }: LangChainGraphState,
     { rebase, isEnforced }: { readonly rebase: RebaseOptions | undefined; readonly isEnforced: boolean },
   ) {
     this.session = session
     this.#live = new LiveConversation(session)
-    this.#loadTool = session.tools[0]?.name
+    this.#tools = [...session.tools.slice(0, 1).map(({ name }) => name), TOOL_NAMES.readFile]
     this.#rebase = rebase
-    this.#origin = stored?.origin
-    this.#version = stored?.version
-    this.#until = stored?.until
-    this.#anchors = stored?.anchors ?? []
-    this.#restored = stored?.restored ?? ''
-    this.#isUnwritten = stored === undefined
-    const receipts = this.#newReceipts(messages)
-    for (const { anchor, skill: name, revision } of receipts) {
-      this.#loads.add(anchor)
-      session.ledger.record({ name, revision, toldRevision: revision })
-    }
-    const active = stored === undefined ? [] : [...stored.active, ...receipts.map(({ skill }) => skill)]
-    this.#ready = isEnforced ? this.#activate(active) : Promise.resolve()
+    this.#isEnforced = isEnforced
   }
 
-  /** Resolves when the session restricts tool calls in the same way as the process that ran the turn before. */
-  async ready(): Promise<this> {
-    await this.#ready
+  /** Makes the session know what a state of the graph contains, and nothing else. */
+  async enter(state: LangChainGraphState, version: string, step: LangChainStep = 'model'): Promise<this> {
+    if (this.#find(state) === undefined) await this.#start(state, version)
+    // While tools run, the session may know loads whose answers are not in the state yet.
+    if (!this.#isAt(state, step)) await this.#replay(state)
     return this
-  }
-
-  /**
-   * True if this object continues a state of the graph. While tools run, this object may know loads whose answers are not
-   * in the state yet.
-   */
-  isAt({ messages, _skillstoke: stored }: LangChainGraphState, step: LangChainStep): boolean {
-    if (this.session.isClosed || this.#version !== stored?.version) return false
-    const receipts = this.#newReceipts(messages)
-    const isComplete = step === 'tools' || receipts.length === this.#loads.size
-    return isComplete && receipts.every(({ anchor }) => this.#loads.has(anchor))
   }
 
   /** Runs a skill tool. Returns the text for the model, and the artifact for the checkpoint. */
@@ -113,57 +103,113 @@ export class LangChainThread implements Disposable {
     { toolCallId, signal, writer }: LangChainToolRuntime,
   ): Promise<[string, LangChainArtifact]> {
     const { execute } = this.session.tools.find(({ name }) => name === definition.name) ?? definition
-    const context = { signal, callId: toolCallId, onProgress: writer ?? undefined }
-    const { text, ...artifact } = await execute(input, context)
-    const isLoad = definition.name === this.#loadTool && artifact.revision !== undefined
-    if (isLoad) this.#loads.add(toolCallId)
-    return [text, artifact]
+    const base = this.#place?.base
+    const answer = await execute(input, { signal, callId: toolCallId, onProgress: writer ?? undefined })
+    const { text, ...artifact } = answer
+    const entry = entryOfAnswer(this.session, definition.name, answer)
+    if (entry === undefined) return [text, artifact]
+    this.#add(base, { evidence: toolCallId, entry })
+    return [text, { ...artifact, skillstoke: entry }]
   }
 
   /**
    * Starts a turn. The skills of the previous turn no longer restrict tool calls. A question that begins with `/` and
    * the name of a skill invokes the skill.
    */
-  async begin(messages: readonly LangChainMessage[], version: string): Promise<LangChainUpdate | undefined> {
-    if (this.session.active.length > 0) this.#isUnwritten = true
+  async begin(state: LangChainGraphState, version: string): Promise<LangChainUpdate | undefined> {
     this.session.beginTurn()
-    const question = messages.at(-1)
+    const question = state.messages.at(-1)
     const asked = question?.type === 'human' ? (question.text ?? '') : ''
+    const base = this.#place?.base
     const { text, skill } = await this.session.expandSlash(asked)
-    if (skill === undefined) return this.finish(messages, version)
-    return this.#write(messages, version, toNotice(text, toNoticeId(version), skill))
+    if (skill === undefined) return this.finish(state)
+    const entry = loadEntryOf(this.session, skill)
+    return this.#write(state, base, toNotice(text, toNoticeId(version), entry))
   }
 
   /** Returns the update before a model call; `undefined` if the checkpoint already contains everything. */
-  async prepare(
-    messages: readonly LangChainMessage[],
-    version: string,
-  ): Promise<LangChainUpdate | undefined> {
-    await this.#followCompaction(messages)
-    const text = await this.#live.takeNotice()
-    if (text === undefined) return this.finish(messages, version)
-    return this.#write(messages, version, toNotice(text, toNoticeId(version)))
+  async prepare(state: LangChainGraphState, version: string): Promise<LangChainUpdate | undefined> {
+    return await this.#hooks.run(async () => {
+      for (;;) {
+        await this.#followCompaction(state, state.messages, version)
+        const place = this.#place
+        const offer = await this.session.offer()
+        // A tool of another run may have used the session in between.
+        if (place === undefined || this.#place !== place || !this.#isAt(state)) continue
+        if (offer === undefined) return this.finish(state)
+        offer.commit()
+        return this.#write(state, place.base, toNotice(offer.text, toNoticeId(version), offer.entry))
+      }
+    })
   }
 
   /** Returns the text for the system prompt of a model call with these messages. */
-  async system(messages: readonly LangChainMessage[]): Promise<string> {
-    // Some middleware shortens only the messages of the request, and not the messages of the state.
-    await this.#followCompaction(messages)
-    return [this.#live.system, this.#restored].filter(text => text !== '').join('\n\n')
+  async system(
+    state: LangChainGraphState,
+    messages: readonly LangChainMessage[],
+    version: string,
+  ): Promise<string> {
+    return await this.#hooks.run(async () => {
+      // Some middleware shortens only the messages of the request, and not the messages of the state.
+      await this.#followCompaction(state, messages, version)
+      return [this.#live.system, this.#place?.base.restored ?? ''].filter(text => text !== '').join('\n\n')
+    })
   }
 
   /** Returns the update without a notice; `undefined` if the checkpoint already contains everything. */
-  finish(messages: readonly LangChainMessage[], version: string): LangChainUpdate | undefined {
-    const hasNews = this.#isUnwritten || this.#newReceipts(messages).length > 0
-    return hasNews ? this.#write(messages, version) : undefined
+  finish(state: LangChainGraphState): LangChainUpdate | undefined {
+    if (this.#place === undefined) return undefined
+    const { base, parts } = this.#place
+    const told = readTold(state)
+    const isWritten = base.version === readStart(state)?.version && parts.length === told?.parts.length
+    const isSame = isWritten && told?.active.length === this.session.active.length
+    return isSame ? undefined : this.#write(state, base)
   }
 
   [Symbol.dispose](): void {
     this.#live[Symbol.dispose]()
   }
 
-  #newReceipts(messages: readonly LangChainMessage[]): readonly Receipt[] {
-    return readReceipts(messagesAfter(messages, this.#until), this.#loadTool)
+  /** Returns the place of a state of the graph; `undefined` if the conversation has not begun there. */
+  #find(state: LangChainGraphState): Place | undefined {
+    const [stored, told] = [readStart(state), readTold(state)]
+    const isWritten = this.#unwritten?.replaces !== stored?.version
+    const place = isWritten || this.#unwritten === undefined ? undefined : this.#unwritten.place
+    const base = place?.base ?? stored
+    if (base === undefined) return undefined
+    const parts = place?.parts ?? told?.parts ?? []
+    const known = new Set([...base.covered, ...parts.map(({ evidence }) => evidence)])
+    const added = readParts(state.messages, this.#tools).filter(({ evidence }) => !known.has(evidence))
+    return { base, parts: [...parts, ...added] }
+  }
+
+  /** Begins the conversation, or begins it anew for a state before its first message. */
+  async #start(state: LangChainGraphState, version: string): Promise<void> {
+    if (this.#place !== undefined) await this.session.rebase({ maxTokens: 0 })
+    const session = this.session.state()
+    const base = { origin: version, version, session, restored: '', covered: [] }
+    this.#unwritten = { place: { base, parts: [] }, replaces: readStart(state)?.version }
+  }
+
+  #isAt(state: LangChainGraphState, step: LangChainStep = 'model'): boolean {
+    const [known, wanted] = [this.#place, this.#find(state)]
+    if (known === undefined || wanted === undefined || known.base.version !== wanted.base.version)
+      return false
+    const evidence = new Set(known.parts.map(part => part.evidence))
+    const isKnown = wanted.parts.every(part => evidence.has(part.evidence))
+    return isKnown && (step === 'tools' || wanted.parts.length === evidence.size)
+  }
+
+  async #replay(state: LangChainGraphState): Promise<void> {
+    const place = this.#find(state)
+    if (place === undefined) return
+    this.session.replay(place.base.session, entriesOf(place.parts))
+    this.#place = place
+    if (!this.#isEnforced) return
+    const told = readTold(state)
+    const added = place.parts.slice(told?.parts.length ?? 0)
+    const loads = added.flatMap(({ entry }) => (entry?.kind === 'load' ? [entry.name] : []))
+    await this.#activate([...(told?.active ?? []), ...(told === undefined ? [] : loads)])
   }
 
   /** Makes the skills of a turn active again, without changing what the conversation was told about them. */
@@ -179,40 +225,66 @@ export class LangChainThread implements Disposable {
    * If messages that carried skills or changes are no longer in the context, starts over with a new catalog, which
    * contains all changes.
    */
-  async #followCompaction(messages: readonly LangChainMessage[]): Promise<void> {
-    const receipts = readReceipts(messages, this.#loadTool)
-    const present = new Set([...messages.map(({ id }) => id), ...receipts.map(({ anchor }) => anchor)])
-    if (this.#anchors.every(id => present.has(id))) return
+  async #followCompaction(
+    state: LangChainGraphState,
+    messages: readonly LangChainMessage[],
+    version: string,
+  ): Promise<void> {
+    await this.enter(state, version)
+    const { base, parts } = this.#place ?? {}
+    if (base === undefined || parts === undefined) return
+    const visible = readParts(messages, this.#tools)
+    const present = new Set(visible.map(({ evidence }) => evidence))
+    // A file that is gone can be read again.
+    if (parts.every(({ evidence, entry }) => present.has(evidence) || entry?.kind === 'read')) return
     const { restore } = await this.session.rebase(this.#rebase)
-    const texts: string[] = []
-    const anchors: string[] = []
+    const [texts, kept]: [string[], ToldPart[]] = [[], []]
     for (const { name, revision, text } of restore) {
-      const receipt = receipts.findLast(({ skill }) => skill === name)
-      if (receipt?.revision === revision) anchors.push(receipt.anchor)
-      else texts.push(text)
+      const isText = (entry: SessionEntry): boolean =>
+        entry.kind === 'load' && entry.name === name && entry.revision === revision
+      const part = visible.findLast(({ entry }) => entry !== undefined && isText(entry))
+      if (part === undefined) texts.push(text)
+      else kept.push({ evidence: part.evidence })
     }
-    this.#anchors = anchors
-    this.#restored = texts.length === 0 ? '' : [RESTORED, ...texts].join('\n\n')
-    this.#isUnwritten = true
+    const restored = texts.length === 0 ? '' : [RESTORED, ...texts].join('\n\n')
+    const covered = [...readParts(state.messages, this.#tools), ...parts].map(({ evidence }) => evidence)
+    const next = { ...base, version, session: this.session.state(), restored, covered: [...new Set(covered)] }
+    this.#place = { base: next, parts: kept }
+    this.#unwritten = { place: this.#place, replaces: readStart(state)?.version }
   }
 
-  #write(messages: readonly LangChainMessage[], version: string, notice?: LangChainNotice): LangChainUpdate {
-    const receipts = this.#newReceipts(messages).map(({ anchor }) => anchor)
-    const notices = notice === undefined ? [] : [notice]
-    this.#anchors = [...new Set([...this.#anchors, ...receipts, ...notices.map(({ id }) => id)])]
-    this.#origin ??= version
-    this.#version = version
-    this.#until = messages.at(-1)?.id
-    this.#loads.clear()
-    if (notice?.additional_kwargs.skill !== undefined) this.#loads.add(notice.id)
-    this.#isUnwritten = false
-    const state: LangChainState = {
-      ...{ origin: this.#origin, version, session: this.session.state() },
-      active: this.session.active.map(({ name }) => name),
-      ...{ until: this.#until, anchors: this.#anchors, restored: this.#restored },
-    }
-    return { messages: notices as never[], _skillstoke: state as never }
+  /** Records a text that the model receives, unless another run has used the session in between. */
+  #add(base: LangChainState | undefined, part: ToldPart): void {
+    const place = this.#place
+    this.#place =
+      place === undefined || place.base !== base ? undefined : { base, parts: [...place.parts, part] }
   }
+
+  #write(
+    state: LangChainGraphState,
+    base: LangChainState | undefined,
+    notice?: LangChainNotice,
+  ): LangChainUpdate {
+    const entry = notice?.additional_kwargs.skillstoke
+    if (notice !== undefined && entry !== undefined) this.#add(base, { evidence: notice.id, entry })
+    const parts = this.#place?.parts ?? readTold(state)?.parts ?? []
+    const told: LangChainTold = { parts, active: this.session.active.map(({ name }) => name) }
+    const isNew = base !== undefined && base.version !== readStart(state)?.version
+    if (isNew) this.#unwritten = undefined
+    return {
+      messages: (notice === undefined ? [] : [notice]) as never[],
+      _skillstokeTold: told as never,
+      ...(isNew ? { _skillstoke: base as never } : {}),
+    }
+  }
+}
+
+function readStart({ _skillstoke: start }: LangChainGraphState): LangChainState | undefined {
+  return start
+}
+
+function readTold({ _skillstokeTold: told }: LangChainGraphState): LangChainTold | undefined {
+  return told
 }
 
 /** Returns the id of the message that a step of the graph adds. */

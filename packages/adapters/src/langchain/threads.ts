@@ -27,23 +27,21 @@ export class LangChainThreads {
     this.#rebase = rebase
   }
 
-  /** Returns the conversation at a state of a graph. */
+  /** Returns the conversation of a thread, which knows what the state of the graph contains. */
   async at(
     runtime: LangChainRuntime,
     state: LangChainGraphState,
     scope: SkillScope | undefined,
-    step: LangChainStep = 'model',
+    step?: LangChainStep,
   ): Promise<LangChainThread> {
     const path = pathOf(runtime, state)
     const id = path.join('/')
     const known = this.#take(id)
-    const isCurrent = known?.isAt(state, step) === true
-    if (!isCurrent) known?.[Symbol.dispose]()
-    const thread = isCurrent ? known : this.#start(path, state, scope)
+    const thread = known === undefined || known.session.isClosed ? this.#start(path, state, scope) : known
     this.#open.set(id, thread)
     const [oldest] = this.#open.keys()
     if (this.#open.size > MAX_OPEN && oldest !== undefined) this.#take(oldest)?.[Symbol.dispose]()
-    return await thread.ready()
+    return await thread.enter(state, taskOf(runtime), step)
   }
 
   /** Closes a conversation that ends with its run: of a subagent, or of a run without `thread_id`. */
@@ -69,7 +67,7 @@ export class LangChainThreads {
     }
     const parent = this.#findParent(path)
     const session = parent === undefined ? this.#skills.session(all) : parent.child(all)
-    return new LangChainThread(session, state, {
+    return new LangChainThread(session, {
       rebase: this.#rebase,
       isEnforced: options.allowedTools === 'enforce',
     })

@@ -1,25 +1,17 @@
-import type { LedgerEntry, RebaseOptions, SkillRuntime, SkillSession } from '@skillstoke/core'
-import { LiveConversation } from '../live-conversation.ts'
+import type { RebaseOptions, SkillSession } from '@skillstoke/core'
+import { renderRestored } from '../live-conversation.ts'
+import { loadEntryOf } from '../told-part.ts'
 import type { MastraMessage, MastraMessageList, MastraPromptMessage, SendMastraSignal } from './sdk.ts'
+import type { MastraThread } from './sessions.ts'
 import { hasEvidence, toLoadedSignal, toNoticeSignal } from './signals.ts'
-import {
-  addCut,
-  diffLoads,
-  diffStates,
-  loadsOf,
-  putMark,
-  readThread,
-  type ThreadPlace,
-  type ThreadView,
-} from './thread.ts'
+import { addCut, putMark, readThread, type ThreadPlace, type ThreadView } from './thread.ts'
 
 const CATALOG_TAG = 'skillstoke'
 
 export interface MastraRunOptions {
-  readonly skills: SkillRuntime
-  readonly session: SkillSession
+  readonly thread: MastraThread
   readonly place: ThreadPlace
-  /** The messages at the start of the run. */
+  /** What the stored messages prove at the start of the run. */
   readonly view: ThreadView
   readonly rebase: RebaseOptions | undefined
 }
@@ -28,31 +20,31 @@ export interface MastraRunOptions {
 export class MastraRun {
   readonly session: SkillSession
   readonly #options: MastraRunOptions
-  readonly #live: LiveConversation
   /** The id of the message in which this run stored the start of the conversation. */
   #startId: string | undefined
-  #notices: number
   /** True if the last prompt contained everything that the session counts as sent. */
   #isProven = true
   #isCut = false
 
   constructor(options: MastraRunOptions) {
-    const { session, view } = options
-    this.session = session
+    this.session = options.thread.session
     this.#options = options
-    this.#live = new LiveConversation(session)
-    this.#notices = view.notices
   }
 
   /** Adds the catalog, loaded skills and the notice to the messages of the next model call. */
   async prepare(list: MastraMessageList, send: SendMastraSignal): Promise<void> {
-    // A newer run of the same thread has taken over the session.
-    if (this.session.isClosed) return
-    const messages = list.get.all.db()
-    if (!this.#isWhole(messages)) await this.#startOver(messages, send)
-    await this.#expandSlash(messages, send)
-    await this.#notify(send)
-    putCatalog(list, this.session.catalog)
+    const { thread, place, view } = this.#options
+    await thread.hooks.run(async () => {
+      // An agent with another scope has taken over the thread.
+      if (this.session.isClosed) return
+      const messages = list.get.all.db()
+      const now = readThread(messages, place)
+      await thread.enter(this, now.start === undefined ? view : now)
+      if (!this.#isWhole(now, messages)) await this.#startOver(now, messages, send)
+      await this.#expandSlash(messages, send)
+      await this.#notify(send)
+      putCatalog(list, this.session.catalog)
+    })
   }
 
   /** Detects that another processor removed notices or loaded skills from the prompt. The next call starts over. */
@@ -69,39 +61,30 @@ export class MastraRun {
   }
 
   /** True if the messages contain everything that the session counts as sent. */
-  #isWhole(messages: readonly MastraMessage[]): boolean {
-    const { state, start } = readThread(messages, this.#options.place)
+  #isWhole({ isWhole, start }: ThreadView, messages: readonly MastraMessage[]): boolean {
     if (this.#isCut) return false
     // Another processor may have replaced the message with the start, without its metadata.
-    return state !== undefined || (start === undefined && messages.some(({ id }) => id === this.#startId))
+    return isWhole || (start === undefined && messages.some(({ id }) => id === this.#startId))
   }
 
   /** Starts the conversation over with a new catalog, and sends the loaded skills that the messages lack. */
-  async #startOver(messages: readonly MastraMessage[], send: SendMastraSignal): Promise<void> {
+  async #startOver(
+    { visible }: ThreadView,
+    messages: readonly MastraMessage[],
+    send: SendMastraSignal,
+  ): Promise<void> {
     const { place, rebase } = this.#options
-    const { ledger } = this.session
-    const visible = await this.#findVisible(messages)
-    for (const { name } of visible) ledger.forget(name)
-    const text = await this.#live.rebase(rebase)
-    const restored = ledger.entries()
-    for (const { name } of restored) ledger.forget(name)
-    for (const entry of visible) ledger.record(entry)
+    const { scope } = place
+    const { restore } = await this.session.rebase(rebase)
     const last = messages.findLast(isSent)
-    if (last !== undefined) putMark(last, { scope: place.scope, start: this.session.state() })
-    for (const entry of restored) ledger.record(entry)
+    if (last !== undefined) putMark(last, { scope, start: this.session.state() })
     this.#startId = last?.id
-    this.#notices = 0
     this.#isCut = false
+    const lost = restore.filter(({ name, revision }) => visible.get(name) !== revision)
+    const text = renderRestored(lost)
     if (text === undefined) return
-    await send(toLoadedSignal(text, { scope: place.scope, change: { ledger: restored, seen: {} } }))
-  }
-
-  /** Returns the loaded skills whose newest instructions are in the messages. */
-  async #findVisible(messages: readonly MastraMessage[]): Promise<readonly LedgerEntry[]> {
-    const { skills, place } = this.#options
-    const { ledger, visible } = readThread(messages, place)
-    const now = await skills.fresh()
-    return ledger.filter(({ name, revision }) => visible.has(name) && now.find(name)?.revision === revision)
+    const entries = lost.flatMap(skill => loadEntryOf(this.session, skill) ?? [])
+    await send(toLoadedSignal(text, { scope, entries }))
   }
 
   /** Sends the instructions of a skill if the user's new message begins with `/` and the skill's name. */
@@ -109,21 +92,17 @@ export class MastraRun {
     const last = messages.findLast(isSent)
     const asked = last?.content.parts.find(({ type }) => type === 'text')?.text
     if (last?.role !== 'user' || typeof asked !== 'string') return
-    const before = loadsOf(this.session)
     const { text, skill } = await this.session.expandSlash(asked)
-    if (skill === undefined) return
-    const change = diffLoads(before, loadsOf(this.session), skill.name)
-    await send(toLoadedSignal(text, { scope: this.#options.place.scope, change }))
+    const entry = skill && loadEntryOf(this.session, skill)
+    if (entry !== undefined)
+      await send(toLoadedSignal(text, { scope: this.#options.place.scope, entries: [entry] }))
   }
 
   async #notify(send: SendMastraSignal): Promise<void> {
     const offer = await this.session.offer()
     if (offer === undefined) return
-    const change = diffStates(this.session.state(), offer.state())
-    const mark = { scope: this.#options.place.scope, change, notice: this.#notices + 1 }
-    await send(toNoticeSignal(offer.text, mark))
+    await send(toNoticeSignal(offer.text, { scope: this.#options.place.scope, entries: [offer.entry] }))
     offer.commit()
-    this.#notices++
   }
 }
 

@@ -1,5 +1,6 @@
 import { type SessionOptions, SkillError, type SkillRuntime, type SkillSession } from '@skillstoke/core'
 import { TOOL_NAMES } from '@skillstoke/core/internal'
+import { OneAtATime } from '../one-at-a-time.ts'
 import type { MastraMessage, MastraReader, MastraRequestContext } from './sdk.ts'
 import { readThread, type ThreadPlace, type ThreadView } from './thread.ts'
 import type { MastraToolContext } from './tools.ts'
@@ -18,31 +19,40 @@ export function nextSessionId(): string {
   return `mastra-${++unnamed}`
 }
 
-/** The conversation of a run: its thread, and what its messages prove. */
-export interface MastraConversation {
-  readonly place: ThreadPlace
-  readonly view: ThreadView
-  readonly memory: MastraReader | undefined
-  readonly parent?: SkillSession | undefined
+/** The conversation of one thread. Overlapping runs of the thread share it. */
+export class MastraThread {
+  readonly session: SkillSession
+  readonly hooks: OneAtATime = new OneAtATime()
+  /** The run whose messages the session knows. */
+  #run: object | undefined
+
+  constructor(session: SkillSession) {
+    this.session = session
+  }
+
+  /** Makes the session know what the messages of a run prove, and nothing else. */
+  async enter(run: object, { start, entries, loaded }: ThreadView): Promise<void> {
+    if (this.#run === run) return
+    if (start === undefined) await this.session.rebase({ maxTokens: 0 })
+    this.session.replay(start ?? this.session.state(), start === undefined ? [...loaded.values()] : entries)
+    this.#run = run
+  }
 }
 
 /** The sessions of the threads of one scope. Each run continues the conversation that the messages prove. */
 export class MastraSessions {
   readonly scope: string
-  readonly loadTool: string
   readonly #tools: ReadonlySet<string>
   readonly #skills: SkillRuntime
   readonly #options: MastraSessionOptions
   readonly #isChild: boolean
   readonly #own = new WeakSet<SkillSession>()
-  /** The newest sessions, because an open session keeps the old revisions of its skills for exact notices. */
-  readonly #kept = new Map<string, SkillSession>()
+  /** The newest threads, because an open session keeps the old revisions of its skills for exact notices. */
+  readonly #kept = new Map<string, MastraThread>()
 
   constructor(skills: SkillRuntime, options: MastraSessionOptions, isChild: boolean) {
     this.scope = JSON.stringify(options.scope ?? {})
-    this.loadTool = options.skillToolName ?? TOOL_NAMES.loadSkill
-    const { readFile, runCommand, runScript } = TOOL_NAMES
-    this.#tools = new Set([this.loadTool, readFile, runCommand, runScript])
+    this.#tools = new Set([options.skillToolName ?? TOOL_NAMES.loadSkill, TOOL_NAMES.readFile])
     this.#skills = skills
     this.#options = options
     this.#isChild = isChild
@@ -63,22 +73,28 @@ export class MastraSessions {
     return this.#isChild && found !== undefined && !this.#own.has(found) ? found : undefined
   }
 
-  /** Opens the session of a run. */
-  async open({ place, view, memory, parent }: MastraConversation): Promise<SkillSession> {
-    const { threadId } = place
-    const needsStorage = view.state === undefined && threadId !== undefined && memory !== undefined
+  /** Opens the conversation of a thread, or returns it if a run of this process has opened it. */
+  open({ threadId }: ThreadPlace, { start }: ThreadView, parent?: SkillSession): MastraThread {
+    const options = { ...this.#options, id: threadId ?? nextSessionId() }
+    const known = this.#kept.get(options.id)
+    const isOpen = known !== undefined && !known.session.isClosed && known.session.parent === parent
+    if (!isOpen) this.#findById(options.id)?.close()
+    const all = { ...options, ...(start && { resume: start }) }
+    const thread = isOpen ? known : new MastraThread(parent?.child(all) ?? this.#skills.session(all))
+    this.#keep(thread)
+    return thread
+  }
+
+  /** Returns what the messages of a thread prove. */
+  async read(
+    messages: readonly MastraMessage[],
+    place: ThreadPlace,
+    memory: MastraReader | undefined,
+  ): Promise<ThreadView> {
+    const view = readThread(messages, place)
+    if (view.isWhole || place.threadId === undefined || memory === undefined) return view
     // A memory processor may have removed older messages, which are still in the storage.
-    const known = needsStorage ? readThread(await recall(memory, threadId), place) : view
-    const { state, ledger, seen } = known
-    const resume = state && known.start
-    const options = { ...this.#options, id: threadId ?? nextSessionId(), ...(resume && { resume }) }
-    if (resume === undefined) this.#findById(options.id)?.close()
-    const session = parent?.child(options) ?? this.#skills.session(options)
-    // Messages prove what followed the start. Only the start has a seal.
-    if (state !== undefined || ledger.length > 0)
-      session.revert(state ?? { ...session.state(), ledger, seen })
-    this.#keep(session)
-    return session
+    return readThread(await recall(memory, place.threadId), place)
   }
 
   /**
@@ -94,7 +110,10 @@ export class MastraSessions {
         'the agent lacks the processor of the skills; add it to "inputProcessors"',
       )
     const place = this.placeOf(agent.threadId)
-    return await this.open({ place, view: readThread([], place), memory })
+    const view = await this.read([], place, memory)
+    const thread = this.open(place, view)
+    await thread.enter({}, view)
+    return thread.session
   }
 
   #find(context: MastraRequestContext | undefined): SkillSession | undefined {
@@ -105,10 +124,11 @@ export class MastraSessions {
     return this.#skills.sessions().find(session => session.id === id)
   }
 
-  #keep(session: SkillSession): void {
+  #keep(thread: MastraThread): void {
+    const { session } = thread
     this.#own.add(session)
     this.#kept.delete(session.id)
-    this.#kept.set(session.id, session)
+    this.#kept.set(session.id, thread)
     const [oldest] = this.#kept.keys()
     if (this.#kept.size > MAX_KEPT_SESSIONS && oldest !== undefined) this.#kept.delete(oldest)
   }

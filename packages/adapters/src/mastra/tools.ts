@@ -5,8 +5,9 @@ import type {
   ToolProgress,
   ToolResult,
 } from '@skillstoke/core'
+import { entryOfAnswer } from '../told-part.ts'
 import type { MastraRequestContext } from './sdk.ts'
-import { diffLoads, loadsOf, MARK_KEY } from './thread.ts'
+import { MARK_KEY } from './thread.ts'
 
 /** The answer of a tool, as Mastra stores it in the thread. The model receives only the text. */
 export interface MastraToolOutput extends ToolResult {
@@ -50,8 +51,6 @@ export interface MastraInputSchema {
 /** Finds the session of the conversation in which a tool is called. */
 export interface SessionFinder {
   readonly scope: string
-  /** The name of the tool that loads skills. */
-  readonly loadTool: string
   ofCall(context: MastraToolContext): Promise<SkillSession>
 }
 
@@ -77,17 +76,13 @@ export function toMastraTool(definition: ToolDefinition, sessions: SessionFinder
     execute: async (input, context) => {
       const session = await sessions.ofCall(context)
       const own = session.tools.find(each => each.name === name) ?? definition
-      const before = loadsOf(session)
       const answer = await own.execute(input, {
         signal: context.abortSignal,
         callId: context.agent?.toolCallId,
         onProgress: toReporter(context),
       })
-      const loaded = name === sessions.loadTool && !answer.isError ? answer.skill : undefined
-      return {
-        ...answer,
-        [MARK_KEY]: { scope: sessions.scope, change: diffLoads(before, loadsOf(session), loaded) },
-      }
+      const entry = entryOfAnswer(session, name, answer)
+      return { ...answer, [MARK_KEY]: { scope: sessions.scope, entries: entry === undefined ? [] : [entry] } }
     },
     toModelOutput: ({ text, isError }) => ({ type: isError ? 'error-text' : 'text', value: text }),
   }

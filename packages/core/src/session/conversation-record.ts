@@ -123,7 +123,9 @@ export class ConversationRecord {
     this.#epoch = {}
     this.ledger.set({ ...this.#known, loaded: new Map() })
     this.resume(state, false)
-    for (const entry of entries) this.ledger.claimEntry(entry)
+    const { isInScope } = this.#options
+    for (const entry of entries)
+      if (entry.kind === 'notice' || isInScope(entry.name)) this.ledger.claimEntry(entry)
   }
 
   /** Reads revisions that are no longer served, so that a notice can name the changed files. */

@@ -1,6 +1,7 @@
 import type { ContentKeys } from '../activation/content-keys.ts'
 import type { LedgerEntry } from '../activation/ledger.ts'
 import type { Digest } from '../skill/digest.ts'
+import { isContentKeys, isDigestText, isRecord } from './session-state.ts'
 import type { ToldList } from './told-list.ts'
 
 /** What one message said about one skill. An absent field was not said. */
@@ -30,6 +31,23 @@ export type SessionEntry =
     }
   /** A file of a revision. */
   | { readonly kind: 'read'; readonly name: string; readonly revision: Digest }
+
+/** True for a value with the shape of an entry. Clients can write the entries of some histories. */
+export function isSessionEntry(value: unknown): value is SessionEntry {
+  if (!isRecord(value)) return false
+  const { kind, name, said } = value
+  if (kind === 'notice') return isDigestText(value['generation']) && Array.isArray(said) && said.every(isFact)
+  const isNamed = typeof name === 'string' && isDigestText(value['revision'])
+  return isNamed && (kind === 'read' || (kind === 'load' && isContentKeys(value['content'])))
+}
+
+function isFact(fact: unknown): boolean {
+  const [name, said] = Array.isArray(fact) ? (fact as unknown[]) : []
+  if (typeof name !== 'string' || !isRecord(said)) return false
+  const { description, loaded } = said
+  const isLoad = isRecord(loaded) && isDigestText(loaded['revision']) && isContentKeys(loaded['content'])
+  return (description == null || typeof description === 'string') && (loaded == null || isLoad)
+}
 
 /** What a conversation knows about skills: a fold over what its history contains. */
 export interface Known {

@@ -139,7 +139,7 @@ function checkEntry(field: string, entry: unknown): void {
     if (entry[key] !== undefined) check(`${field}.${key}`, entry[key], isContentKeys, 'two keys, or nothing')
 }
 
-function isContentKeys(value: unknown): boolean {
+export function isContentKeys(value: unknown): boolean {
   return isRecord(value) && isText(value['body']) && isText(value['files'])
 }
 
@@ -181,7 +181,7 @@ function refuse(field: string, value: unknown, expected: string): never {
   )
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
@@ -189,7 +189,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
 
-function isDigestText(value: unknown): boolean {
+export function isDigestText(value: unknown): boolean {
   return typeof value === 'string' && isDigest(value)
 }
 

@@ -23,7 +23,7 @@ import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { ActiveSkills } from './active-skills.ts'
 import { ConversationRecord, type Proposal } from './conversation-record.ts'
-import type { SessionEntry } from './known.ts'
+import { isSessionEntry, type SessionEntry } from './known.ts'
 import { chooseRestored, REBASE_OPTIONS, type RebaseOptions, type SessionRebase } from './rebase.ts'
 import type { SessionHost } from './session-host.ts'
 import { KNOWN_OFFER, type OfferOptions, type SessionOffer, type SessionUpdate } from './session-offer.ts'
@@ -367,7 +367,8 @@ export class SkillSession implements Disposable {
   /**
    * Restores an earlier state of this conversation like `revert()`, and adds what the history contains since then. Call
    * `replay()` when somebody else owns the history and has removed messages.
-   * @param entries entries of committed offers and of loads, in the order of the history
+   * @param entries entries of committed offers and of loads, in the order of the history. Damaged entries, and skills
+   * outside the scope, are left out. A client may write them: the store is asked before an old file is read
    * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
    *
    * @example
@@ -389,7 +390,7 @@ export class SkillSession implements Disposable {
    */
   replay(state: SessionState, entries: readonly SessionEntry[]): void {
     this.#assertOpen()
-    this.#record.replay(checkSessionState(state, this.#host.hasher), entries)
+    this.#record.replay(checkSessionState(state, this.#host.hasher), entries.filter(isSessionEntry))
     this.#active.clear()
     this.#toldTurn = -1
   }
