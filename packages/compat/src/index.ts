@@ -33,10 +33,10 @@ export type { ExoSkill, WatchedSkill } from './exo-skill.ts'
 export {
   collectSkills,
   diffSnapshots,
+  fingerprintSkill,
   fingerprintSnapshot,
   type SkillSnapshot,
 } from './skill-snapshot.ts'
-export { fingerprintSkill } from './skill-state.ts'
 export { type FromWatcherOptions, fromWatcher } from './from-watcher.ts'
 export { type SourceWatcherOptions, toWatcher } from './to-watcher.ts'
 
