@@ -10,8 +10,8 @@ export interface EventBase {
   readonly isText: boolean
 }
 
-export function toEventBase(root: SourceRoot | undefined, sourcePath: string): EventBase {
-  const within = root?.within(sourcePath) ?? ''
+export function toEventBase(root: SourceRoot, sourcePath: string): EventBase {
+  const within = root.within(sourcePath) ?? ''
   const isText = /\.md$/i.test(within)
   return { path: (isText ? toLocation(within) : within) ?? '', isText }
 }

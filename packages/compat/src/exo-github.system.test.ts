@@ -6,11 +6,10 @@ import { verifies } from '@skillstoke/requirements'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { GitRepository } from '../../../tests/fixtures/git-repository.ts'
 import { GitServer } from '../../../tests/fixtures/git-server.ts'
+import { DEFAULT_POLL_INTERVAL_MS, type GitHubPollingWatcherOptions } from './github-polling-watcher.ts'
 import {
-  DEFAULT_POLL_INTERVAL_MS,
   EventBus,
   GitHubPollingWatcher,
-  type GitHubPollingWatcherOptions,
   LocalFileWatcher,
   type SkillChangeEvent,
   SkillRegistry,

@@ -7,7 +7,6 @@ import { FakeClock } from '@skillstoke/core/testing'
 import { verifies } from '@skillstoke/requirements'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
-  DEFAULT_DEBOUNCE_MS,
   DictToolResolver,
   EventBus,
   LocalFileWatcher,
@@ -18,6 +17,7 @@ import {
   SkillWatcher,
   type SkillWatcherLike,
 } from './index.ts'
+import { DEFAULT_DEBOUNCE_MS } from './local-file-watcher.ts'
 
 const text = (name: string, body = `Body of ${name}.`, extra = ''): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n${extra}---\n${body}\n`

@@ -54,7 +54,9 @@ class WatcherSource extends MemorySource {
     const hints = super.watch(onHint)
     const stop = new AbortController()
     void followWatcher(this.#watcher, {
-      onBatch: batch => this.#fold(batch),
+      onBatch: batch => {
+        for (const event of batch) foldInto(this, event)
+      },
       clock: this.#clock,
       logger: this.#logger,
       signal: stop.signal,
@@ -69,11 +71,10 @@ class WatcherSource extends MemorySource {
       },
     }
   }
+}
 
-  #fold(batch: readonly SkillChangeFields[]): void {
-    for (const { kind, skillName, skill } of batch) {
-      if (kind === 'removed' || skill === null) this.remove(skillName)
-      else this.putFolder(skillName, toFolder(skill), skill.executables)
-    }
-  }
+/** Applies a watcher event to a source whose skills have their names as locations. */
+export function foldInto(source: MemorySource, { kind, skillName, skill }: SkillChangeFields): void {
+  if (kind === 'removed' || skill === null) source.remove(skillName)
+  else source.putFolder(skillName, toFolder(skill), skill.executables)
 }

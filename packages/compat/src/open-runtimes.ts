@@ -10,23 +10,20 @@ interface Entry<Item> {
 }
 
 /**
- * Keeps the most recently used items open, by key, and closes all other items. More than `limit` items are open only while more than `limit` items are in use.
+ * Keeps the most recently used items open, by key, and closes all other items. More than `limit` items stay open only
+ * while more than `limit` items are in use.
  */
 export class OpenRuntimes<Item extends Closable> {
   readonly #limit: number
   /** Entries by key, least recently used first. */
   readonly #entries = new Map<string, Entry<Item>>()
-  #size = 0
-  /** Number of items that are being closed. */
-  #ending = 0
 
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  /** Number of items that are open, including items that are being closed. */
   get size(): number {
-    return this.#size
+    return this.#entries.size
   }
 
   /**
@@ -39,17 +36,19 @@ export class OpenRuntimes<Item extends Closable> {
     work: (item: Item, isNew: boolean) => Promise<Result>,
   ): Promise<Result> {
     const known = this.#entries.get(key)
-    const entry = known ?? { opening: this.#open(open), uses: new Set() }
+    // `open` may cause another call, so it begins after the entry was registered.
+    const entry = known ?? { opening: Promise.resolve().then(open), uses: new Set() }
     this.#entries.delete(key)
     this.#entries.set(key, entry)
-    entry.opening.catch(() => this.#forget(key, entry)) // the next call tries again
     const use = entry.opening.then(item => work(item, known === undefined))
     entry.uses.add(use)
     try {
       return await use
     } finally {
       entry.uses.delete(use)
-      await this.#closeOldest(this.#limit)
+      // If the item could not be opened, the next call tries again.
+      await entry.opening.catch(() => this.#entries.get(key) === entry && this.#entries.delete(key))
+      await this.#closeUnused()
     }
   }
 
@@ -57,38 +56,21 @@ export class OpenRuntimes<Item extends Closable> {
   async close(): Promise<void> {
     const entries = [...this.#entries.values()]
     this.#entries.clear()
-    for (const entry of entries) await this.#end(entry)
+    for (const entry of entries) await end(entry)
   }
 
-  async #open(open: () => Promise<Item>): Promise<Item> {
-    await Promise.resolve() // registers the entry before `open` can cause another call
-    await this.#closeOldest(this.#limit - 1)
-    const item = await open()
-    this.#size++
-    return item
-  }
-
-  async #closeOldest(limit: number): Promise<void> {
-    while (this.#size - this.#ending > limit) {
-      const oldest = [...this.#entries].find(([, { uses }]) => uses.size === 0)
-      if (oldest === undefined) return
-      this.#entries.delete(oldest[0])
-      await this.#end(oldest[1])
+  async #closeUnused(): Promise<void> {
+    for (const [key, entry] of this.#entries) {
+      if (this.#entries.size <= this.#limit) return
+      if (entry.uses.size > 0) continue
+      this.#entries.delete(key)
+      await end(entry)
     }
   }
+}
 
-  async #end({ opening, uses }: Entry<Item>): Promise<void> {
-    this.#ending++
-    try {
-      await Promise.allSettled(uses)
-      const item = await opening.catch(() => undefined)
-      await item?.close().finally(() => this.#size--)
-    } finally {
-      this.#ending--
-    }
-  }
-
-  #forget(key: string, entry: Entry<Item>): void {
-    if (this.#entries.get(key) === entry) this.#entries.delete(key)
-  }
+async function end<Item extends Closable>({ opening, uses }: Entry<Item>): Promise<void> {
+  await Promise.allSettled(uses)
+  const item = await opening.catch(() => undefined)
+  await item?.close()
 }

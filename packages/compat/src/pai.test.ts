@@ -6,13 +6,8 @@ import { NodeFileSystem } from '@skillstoke/core/node'
 import { adaptFileSystem, type FileSystem, fromAllowedPaths, MemoryFileSystem } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
-import {
-  MAX_OPEN_RUNTIMES,
-  PRESETS,
-  SHARED_SKILLS_DIR_NAME,
-  SkillToolset,
-  type ToolsetContext,
-} from './index.ts'
+import { PRESETS, SHARED_SKILLS_DIR_NAME, SkillToolset, type ToolsetContext } from './index.ts'
+import { MAX_OPEN_RUNTIMES } from './skill-toolset.ts'
 
 const text = (name: string, description = `Does ${name}.`, body = 'Body.'): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`

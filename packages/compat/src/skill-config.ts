@@ -13,9 +13,9 @@ export interface SkillConfig {
   readonly extra: Readonly<Record<string, unknown>>
 }
 
-/** Whether a skill still has the frontmatter and the location of a config. */
-export function isConfigOf(config: SkillConfig | undefined, skill: Skill): config is SkillConfig {
-  return config?.contentHash === hashOf(skill) && config.path === pathOf(skill)
+/** Returns a key that changes when the frontmatter or the location of a skill changes. */
+export function configKeyOf(skill: Skill): string {
+  return `${hashOf(skill)} ${pathOf(skill)}`
 }
 
 /** Reads the frontmatter again, because a `Skill` contains its fields only as text, without YAML types. */

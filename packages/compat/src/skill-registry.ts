@@ -4,13 +4,15 @@ import {
   type DuplicatePolicy,
   type Generation,
   type Logger,
+  MemorySource,
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
+import { checkOptions, defined, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type DirectoryOptions, directory } from '@skillstoke/core/node'
 import { EXO_READING, toExoSkill } from './exo-skill.ts'
 import { FoldingSource } from './folding-source.ts'
+import { foldInto } from './from-watcher.ts'
 import { type GitHubSourceOptions, gitHubSource } from './github-polling-watcher.ts'
 import type { Skill } from './skill.ts'
 import { SkillChangeEvent, type SkillChangeFields } from './skill-watcher.ts'
@@ -65,13 +67,11 @@ const KNOWN_SEARCH: KnownOptions<SearchOptions> = { query: true, skillType: true
 export class SkillRegistry implements AsyncDisposable {
   readonly #options: SkillRegistryOptions
   readonly #onDuplicate: DuplicatePolicy
-  readonly #bodies = new Map<string, string>()
   readonly #folders: FoldingSource[] = []
-  /** One source per watcher, for skills outside the registered folders. */
-  readonly #places: FoldingSource[] = []
-  readonly #views = new WeakMap<CoreSkill, Skill>()
+  readonly #views = new WeakMap<CoreSkill, Promise<Skill>>()
+  /** The skills of the newest generation, by name. */
+  #served: ReadonlyMap<string, Skill> = new Map()
   #opening: Promise<SkillRuntime> | undefined
-  #runtime: SkillRuntime | undefined
 
   /** @throws {SkillError} INVALID_OPTION for an unknown strategy */
   constructor(options: SkillRegistryOptions = {}) {
@@ -98,8 +98,8 @@ export class SkillRegistry implements AsyncDisposable {
     const source = REPOSITORY.test(pathOrUrl)
       ? gitHubSource(pathOrUrl, options)
       : directory(pathOrUrl, { watching: 'off', onMissing: 'throw', reading: EXO_READING, linkRoots })
-    const folder = { root: new SourceRoot(source.origin, pathOrUrl), source }
-    this.#folders.push(new FoldingSource(`source-${this.#folders.length + 1}`, this.#bodies, folder))
+    const root = new SourceRoot(source.origin, pathOrUrl)
+    this.#folders.push(new FoldingSource(`source-${this.#folders.length + 1}`, root, source))
     return this
   }
 
@@ -123,19 +123,19 @@ export class SkillRegistry implements AsyncDisposable {
 
   /** Returns the current version of the skill with the given name. @throws {SkillError} SKILL_NOT_FOUND */
   get(name: string): Skill {
-    const skill = this.#current()?.find(name)
+    const skill = this.#served.get(name)
     if (skill === undefined)
       throw new SkillError('SKILL_NOT_FOUND', `Skill '${name}' not found`, {
         data: { available: this.listNames() },
       })
-    return this.view(skill)
+    return skill
   }
 
   search(options: SearchOptions = {}): readonly Skill[] {
     checkOptions('search()', options, KNOWN_SEARCH)
     const { query = '', skillType, activeOnly = false } = options
     const wanted = query.toLowerCase()
-    return [...this.skills.values()].filter(
+    return [...this.#served.values()].filter(
       skill =>
         (skill.name.toLowerCase().includes(wanted) || skill.description.toLowerCase().includes(wanted)) &&
         (skillType === undefined || skill.skillType === skillType) &&
@@ -145,20 +145,12 @@ export class SkillRegistry implements AsyncDisposable {
 
   /** Returns the names of all skills, sorted. */
   listNames(): readonly string[] {
-    return (
-      this.#current()
-        ?.list()
-        .map(skill => skill.name) ?? []
-    )
+    return [...this.#served.keys()]
   }
 
   /** A new map of all skills, by name. */
   get skills(): Map<string, Skill> {
-    return new Map(
-      this.#current()
-        ?.list()
-        .map(skill => [skill.name, this.view(skill)]),
-    )
+    return new Map(this.#served)
   }
 
   /** Closes the registry. Stop every manager that uses the registry before you close the registry. Idempotent. */
@@ -185,10 +177,11 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /** Adds a source for the skills that one watcher reports outside the registered folders. */
-  async addPlace(): Promise<FoldingSource> {
-    const place = new FoldingSource(`watcher-${this.#places.length + 1}`, this.#bodies)
-    this.#places.push(place)
-    await (await this.open()).addSource(place)
+  async addPlace(): Promise<MemorySource> {
+    const runtime = await this.open()
+    const label = `watcher-${runtime.status().length + 1}`
+    const place = new MemorySource({ label, reading: EXO_READING })
+    await runtime.addSource(place)
     return place
   }
 
@@ -196,18 +189,17 @@ export class SkillRegistry implements AsyncDisposable {
    * Applies a batch of a watcher as a whole. Each event goes to the registered sources that contain its `sourcePath`. If no registered source contains the path, the event goes to the watcher's own source. The skill name does not identify the source, because several sources may have a skill of this name. Invalid events are
    * skipped and logged. Resolves after all subscribers were called.
    */
-  async apply(batch: readonly SkillChangeFields[], own: FoldingSource): Promise<void> {
+  async apply(batch: readonly SkillChangeFields[], own: MemorySource): Promise<void> {
     const runtime = await this.open()
     for (const event of batch) {
       try {
-        for (const place of this.#placesOf(event, own)) place.fold(event)
+        this.#fold(event, own)
       } catch (thrown) {
         this.#options.logger?.warn('an invalid event of a watcher was skipped', { event, error: thrown })
       }
     }
     await runtime.fresh()
     await runtime.delivered()
-    this.#forgetOldBodies(runtime.current)
   }
 
   /**
@@ -215,66 +207,59 @@ export class SkillRegistry implements AsyncDisposable {
    * a folder cannot be read, the registry keeps its contents and logs the failure.
    */
   async catchUp(origin: string): Promise<void> {
-    const folders = this.#folders.filter(folder => folder.overlaps(origin))
+    const folders = this.#folders.filter(({ root }) => root.overlaps(origin))
     if (folders.length === 0) return
     const runtime = await this.open()
     for (const folder of folders) folder.catchUp()
     await runtime.fresh()
     await runtime.delivered()
-    this.#forgetOldBodies(runtime.current)
     for (const { failure: error, origin: source } of folders)
       if (error !== undefined)
         this.#options.logger?.warn('a source could not be read again', { source, error })
   }
 
-  /**
-   * Returns the sources that an event applies to. Registered folders can be nested, so an event may apply to several.
-   */
-  #placesOf(event: SkillChangeFields, own: FoldingSource): readonly FoldingSource[] {
+  /** Registered folders can be nested, so an event may apply to several of them. */
+  #fold(event: SkillChangeFields, own: MemorySource): void {
     const { kind, skill, skillName, sourcePath } = new SkillChangeEvent(event)
     if (kind !== 'removed' && skill?.name !== skillName)
       throw new SkillError(
         'INVALID_OPTION',
         `the event of ${quote(skillName)} contains a skill with another name`,
       )
-    const folders = this.#folders.filter(folder => folder.covers(sourcePath))
-    return folders.length > 0 ? folders : [own]
+    const folders = this.#folders.filter(({ root }) => root.within(sourcePath) !== undefined)
+    for (const folder of folders) folder.fold(event)
+    if (folders.length === 0) foldInto(own, event)
   }
 
   /** Returns a skill with Exo's fields. Repeated calls for one skill return the same object. */
-  view(skill: CoreSkill): Skill {
-    let view = this.#views.get(skill)
-    if (view === undefined) {
-      view = toExoSkill(skill, this.#bodies.get(skill.bodyDigest) ?? '')
-      this.#views.set(skill, view)
-    }
-    return view
-  }
-
-  #current(): Generation | undefined {
-    return this.#runtime?.current
+  async view(skill: CoreSkill): Promise<Skill> {
+    return await this.#view(await this.open(), skill)
   }
 
   async #start(): Promise<SkillRuntime> {
     const { logger } = this.#options
-    this.#runtime = await createSkillRuntime({
+    const runtime = await createSkillRuntime({
       sources: this.#folders,
       onDuplicate: this.#onDuplicate,
       tuning: { settle: { settleMs: 0, burstMs: 0 } },
-      ...(logger === undefined ? {} : { logger }),
+      ...defined({ logger }),
     })
-    return this.#runtime
+    // No source changes before the first caller of `open()` continues, so the first update cannot overtake this one.
+    runtime.subscribe(({ generation }) => this.#show(runtime, generation), { phase: 'tools' })
+    await this.#show(runtime, runtime.current)
+    return runtime
   }
 
-  /**
-   * Removes instructions that no source uses. Keeps the instructions of shadowed skills, because they may be served
-   * later.
-   */
-  #forgetOldBodies(generation: Generation): void {
-    const kept = new Set<string>(generation.list().map(skill => skill.bodyDigest))
-    for (const source of [...this.#folders, ...this.#places])
-      for (const digest of source.bodyDigests()) kept.add(digest)
-    for (const digest of this.#bodies.keys()) if (!kept.has(digest)) this.#bodies.delete(digest)
+  async #view(runtime: SkillRuntime, skill: CoreSkill): Promise<Skill> {
+    const view = this.#views.get(skill) ?? runtime.readBody(skill).then(usage => toExoSkill(skill, usage))
+    this.#views.set(skill, view)
+    return await view
+  }
+
+  async #show(runtime: SkillRuntime, generation: Generation): Promise<void> {
+    const list = generation.list()
+    const views = await Promise.all(list.map(skill => this.#view(runtime, skill)))
+    this.#served = new Map(views.map(view => [view.name, view]))
   }
 }
 

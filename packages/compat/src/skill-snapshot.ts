@@ -1,11 +1,10 @@
 import { compareText } from '@skillstoke/core/internal'
-import type { DirectoryOptions } from '@skillstoke/core/node'
+import { type DirectoryOptions, nodeHasher } from '@skillstoke/core/node'
 import type { ExoSkill } from './exo-skill.ts'
 import type { GitHubSourceOptions } from './github-polling-watcher.ts'
 import type { Skill } from './skill.ts'
 import { SkillRegistry } from './skill-registry.ts'
-import { compareStates, digest, stateOf } from './skill-state.ts'
-import { SkillChangeEvent } from './skill-watcher.ts'
+import { SkillChangeEvent, type SkillChangeKind } from './skill-watcher.ts'
 
 /** The skills that a folder or repository contained at one moment, by name. */
 export type SkillSnapshot<Any extends ExoSkill = ExoSkill> = ReadonlyMap<string, Any>
@@ -44,7 +43,8 @@ export async function collectSkills(
  * ```
  */
 export function fingerprintSnapshot(skills: SkillSnapshot): string {
-  return digest([...statesOf(skills)].sort(([a], [b]) => compareText(a, b)))
+  const states = [...skills].map(([name, skill]) => [name, stateOf(skill)] as const)
+  return digest(states.sort(([a], [b]) => compareText(a, b)))
 }
 
 /**
@@ -66,18 +66,54 @@ export function diffSnapshots(
   after: SkillSnapshot,
   sourcePath: string,
 ): readonly SkillChangeEvent[] {
-  const { added, removed, modified } = compareStates(statesOf(before), statesOf(after))
-  const toEvent =
-    (kind: 'added' | 'removed' | 'modified') =>
-    (skillName: string): SkillChangeEvent =>
-      new SkillChangeEvent({ kind, skillName, skill: after.get(skillName) ?? null, sourcePath })
-  return [
-    ...added.map(toEvent('added')),
-    ...removed.map(toEvent('removed')),
-    ...modified.map(toEvent('modified')),
-  ]
+  const kindOf = (name: string): SkillChangeKind | undefined => {
+    const [old, now] = [before.get(name), after.get(name)]
+    if (old === undefined || now === undefined) return old === undefined ? 'added' : 'removed'
+    return stateOf(old) === stateOf(now) ? undefined : 'modified'
+  }
+  const names = [...new Set([...before.keys(), ...after.keys()])].sort(compareText)
+  return (['added', 'removed', 'modified'] as const).flatMap(kind =>
+    names
+      .filter(name => kindOf(name) === kind)
+      .map(
+        skillName =>
+          new SkillChangeEvent({ kind, skillName, skill: after.get(skillName) ?? null, sourcePath }),
+      ),
+  )
 }
 
-function statesOf(skills: SkillSnapshot): ReadonlyMap<string, string> {
-  return new Map([...skills].map(([name, skill]) => [name, stateOf(skill)]))
+/**
+ * Returns a SHA-256 digest, 64 hexadecimal digits, of all fields of a skill except its path.
+ *
+ * @example
+ * ```ts
+ * import { fingerprintSkill, Skill } from '@skillstoke/compat'
+ *
+ * const skill = new Skill({ name: 'maps', description: 'Finds routes.', path: 'skills/maps/SKILL.md' })
+ * const moved = new Skill({ ...skill, path: 'skills/travel/maps/SKILL.md' })
+ * console.log(fingerprintSkill(skill) === fingerprintSkill(moved)) // prints true
+ * ```
+ */
+export function fingerprintSkill(skill: ExoSkill): string {
+  const { name, description, usage, toolList, skillType, active } = skill
+  return digest([name, description, usage, sortKeys(toolList), skillType, active])
+}
+
+/** Returns a digest of all fields of a skill, including its path. */
+function stateOf(skill: ExoSkill): string {
+  return digest([fingerprintSkill(skill), skill.path])
+}
+
+/** Returns the SHA-256 digest of a JSON value. */
+function digest(value: unknown): string {
+  return nodeHasher.sha256(JSON.stringify(value))
+}
+
+/** Sorts the keys of all maps, so that their order does not change the digest. */
+function sortKeys(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(sortKeys)
+  return Object.entries(value)
+    .sort(([a], [b]) => compareText(a, b))
+    .map(([key, item]) => [key, sortKeys(item)])
 }

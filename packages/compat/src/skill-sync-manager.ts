@@ -2,6 +2,7 @@ import {
   type BindableAgent,
   type BindOptions,
   type Logger,
+  type MemorySource,
   type RegistryUpdate,
   SkillError,
   type SkillRuntime,
@@ -11,7 +12,6 @@ import { checkOptions, type KnownOptions, LATE, silentLogger, waitAtMost } from 
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import type { ExoSkill } from './exo-skill.ts'
 import { fromLoadedSkill } from './exo-skill.ts'
-import type { FoldingSource } from './folding-source.ts'
 import { END_MS, followWatcher } from './follow-watcher.ts'
 import type { SkillRegistry } from './skill-registry.ts'
 import type { SkillWatcherLike } from './skill-watcher.ts'
@@ -77,7 +77,7 @@ export class SkillSyncManager implements AsyncDisposable {
   readonly #logger: Logger
   readonly #clock: Clock
   readonly #watchers: SkillWatcherLike[] = []
-  readonly #places = new Map<SkillWatcherLike, FoldingSource>()
+  readonly #places = new Map<SkillWatcherLike, MemorySource>()
   /** Agents that `bindAgent()` has bound or is still binding. `unbindAgent()` removes an agent from this set. */
   readonly #agents = new Set<BindableAgent>()
   #tasks: Task[] = []
@@ -198,7 +198,7 @@ export class SkillSyncManager implements AsyncDisposable {
     await Promise.all(this.#tasks.map(({ begun }) => begun))
   }
 
-  #follow(watcher: SkillWatcherLike, place: FoldingSource, signal: AbortSignal): Task {
+  #follow(watcher: SkillWatcherLike, place: MemorySource, signal: AbortSignal): Task {
     const attempt = Promise.withResolvers<void>()
     const done = followWatcher(watcher, {
       onBatch: batch => this.#registry.apply(batch, place),
@@ -237,7 +237,7 @@ export class SkillSyncManager implements AsyncDisposable {
   async #bind(runtime: SkillRuntime, agent: BindableAgent): Promise<void> {
     const { instructionsBuilder, unbind } = this.#options
     await runtime.bind(agent, {
-      tools: { resolve: skill => this.#resolver.resolve(this.#registry.view(skill)) },
+      tools: { resolve: async skill => await this.#resolver.resolve(await this.#registry.view(skill)) },
       ...(unbind === undefined ? {} : { unbind }),
       ...(instructionsBuilder === undefined
         ? {}
@@ -251,14 +251,15 @@ export class SkillSyncManager implements AsyncDisposable {
     for (const change of update.changes) {
       try {
         if (change.kind === 'modified') {
-          const [old, now] = [this.#registry.view(change.oldSkill), this.#registry.view(change.newSkill)]
+          const old = await this.#registry.view(change.oldSkill)
+          const now = await this.#registry.view(change.newSkill)
           await eventBus.emit('skill:modified', {
             old_skill: old,
             new_skill: now,
             oldSkill: old,
             newSkill: now,
           })
-        } else await eventBus.emit(`skill:${change.kind}`, { skill: this.#registry.view(change.skill) })
+        } else await eventBus.emit(`skill:${change.kind}`, { skill: await this.#registry.view(change.skill) })
       } catch (thrown) {
         this.#logger.warn('an event bus failed', { error: thrown })
       }

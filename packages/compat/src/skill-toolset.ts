@@ -4,7 +4,7 @@ import { type FileSystem, fromAllowedPaths } from '@skillstoke/core/source'
 import { NewestFileSystem, SKILL_FILE_NAMES } from './newest-file-system.ts'
 import { OpenRuntimes } from './open-runtimes.ts'
 import { PRESETS } from './presets.ts'
-import { createSkillConfig, isConfigOf, type SkillConfig } from './skill-config.ts'
+import { configKeyOf, createSkillConfig, type SkillConfig } from './skill-config.ts'
 
 /** The file access of an agent at one request. */
 export interface ToolsetContext<Files extends FileSystem = FileSystem> {
@@ -61,7 +61,8 @@ interface Scanned<Files extends FileSystem> {
   context: ToolsetContext<Files>
   readonly files: NewestFileSystem
   readonly runtime: SkillRuntime
-  readonly configs: Map<string, SkillConfig>
+  /** The configs at the last request, by their keys. */
+  configs: ReadonlyMap<string, Promise<SkillConfig>>
   close(): Promise<void>
 }
 
@@ -187,28 +188,22 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
             },
           }),
     })
-    const configs = new Map<string, SkillConfig>()
-    return Object.assign(latest, { files, runtime, configs, close: () => runtime.close() })
+    return Object.assign(latest, { files, runtime, configs: new Map(), close: () => runtime.close() })
   }
 }
 
-async function listConfigs<Files extends FileSystem>({
-  runtime,
-  configs,
-}: Scanned<Files>): Promise<readonly SkillConfig[]> {
-  const skills = runtime.current.list()
-  const read = await Promise.all(
-    skills.map(async skill =>
-      isConfigOf(configs.get(skill.name), skill) ? undefined : await createSkillConfig(skill, runtime),
-    ),
+/** Reads only what changed since the last request. Concurrent requests get the same objects. */
+async function listConfigs<Files extends FileSystem>(scanned: Scanned<Files>): Promise<SkillConfig[]> {
+  const { runtime, configs: known } = scanned
+  const configs = new Map(
+    runtime.current.list().map(skill => {
+      const key = configKeyOf(skill)
+      return [key, known.get(key) ?? createSkillConfig(skill, runtime)]
+    }),
   )
-  // If a concurrent request has already created the object for a skill, use that object. All callers then get the same
-  // object.
-  const list = skills.map((skill, index) => {
-    const known = configs.get(skill.name)
-    return isConfigOf(known, skill) ? known : (read[index] as SkillConfig)
+  scanned.configs = configs
+  return await Promise.all(configs.values()).catch((thrown: unknown) => {
+    scanned.configs = new Map() // the next request tries again
+    throw thrown
   })
-  configs.clear()
-  for (const config of list) configs.set(config.name, config)
-  return list
 }

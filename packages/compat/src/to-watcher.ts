@@ -1,9 +1,15 @@
-import { type Skill as CoreSkill, createSkillRuntime, type Logger, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, SETTLE_OPTIONS } from '@skillstoke/core/internal'
-import type { FileContents, SettlePolicy, SkillSource } from '@skillstoke/core/source'
+import {
+  createSkillRuntime,
+  diffGenerations,
+  type Generation,
+  type Logger,
+  type SkillChange,
+  type SkillFacet,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { checkOptions, defined, type KnownOptions, SETTLE_OPTIONS } from '@skillstoke/core/internal'
+import type { SettlePolicy, SkillSource } from '@skillstoke/core/source'
 import { toExoSkill } from './exo-skill.ts'
-import type { Skill } from './skill.ts'
-import { compareStates, type NameChanges, stateOf } from './skill-state.ts'
 import { SkillChangeEvent, SkillWatcher } from './skill-watcher.ts'
 
 export interface SourceWatcherOptions {
@@ -23,8 +29,8 @@ export class SourceWatcher extends SkillWatcher {
   readonly #source: SkillSource
   readonly #options: SourceWatcherOptions
   readonly #ready = Promise.withResolvers<void>()
-  /** Digest of each skill at the last report, by name. */
-  #known: ReadonlyMap<string, string> | undefined
+  /** The skills at the last report. */
+  #known: Generation | undefined
   #stop: AbortController | undefined
 
   constructor(source: SkillSource, options: SourceWatcherOptions = {}) {
@@ -60,40 +66,29 @@ export class SourceWatcher extends SkillWatcher {
     const { settle, logger } = this.#options
     await using skills = await createSkillRuntime({
       sources: [this.#source],
-      ...(settle === undefined ? {} : { tuning: { settle } }),
-      ...(logger === undefined ? {} : { logger }),
+      tuning: defined({ settle }),
+      ...defined({ logger }),
     })
     for await (const generation of skills.watch(signal)) {
       const known = this.#known
-      const loaded = await load(skills, generation.list())
-      const now = new Map([...loaded].map(([name, { exo }]) => [name, stateOf(exo)]))
-      this.#known = now
+      this.#known = generation
       this.#ready.resolve()
-      if (known === undefined) continue
-      const batch = await this.#toBatch(compareStates(known, now), loaded, skills)
+      const changes = known === undefined ? [] : diffGenerations(known, generation).filter(isReported)
+      const batch = await Promise.all(changes.map(change => this.#toEvent(change, skills)))
       if (batch.length > 0) yield batch
     }
   }
 
-  /** Returns the events of added skills, then of removed skills, then of modified skills. Each group is sorted by name. */
-  async #toBatch(
-    { added, removed, modified }: NameChanges,
-    loaded: ReadonlyMap<string, LoadedPair>,
-    skills: SkillRuntime,
-  ): Promise<SkillChangeEvent[]> {
+  async #toEvent(change: SkillChange, skills: SkillRuntime): Promise<SkillChangeEvent> {
+    const { kind, name: skillName } = change
     const sourcePath = this.origin
-    const toEvent = async (kind: 'added' | 'modified', skillName: string): Promise<SkillChangeEvent> => {
-      const { skill, exo } = loaded.get(skillName) as LoadedPair
-      const files = await readFiles(skills, skill)
-      const executables = skill.files.filter(({ isExecutable }) => isExecutable).map(({ path }) => path)
-      return new SkillChangeEvent({ kind, skillName, skill: { ...exo, files, executables }, sourcePath })
-    }
-    const events: SkillChangeEvent[] = []
-    for (const name of added) events.push(await toEvent('added', name))
-    for (const skillName of removed)
-      events.push(new SkillChangeEvent({ kind: 'removed', skillName, skill: null, sourcePath }))
-    for (const name of modified) events.push(await toEvent('modified', name))
-    return events
+    if (kind === 'removed') return new SkillChangeEvent({ kind, skillName, skill: null, sourcePath })
+    const skill = kind === 'added' ? change.skill : change.newSkill
+    const files: Record<string, Uint8Array> = {}
+    for (const { path } of skill.files) files[path] = await skills.readFile(skill, path)
+    const executables = skill.files.filter(({ isExecutable }) => isExecutable).map(({ path }) => path)
+    const exo = toExoSkill(skill, await skills.readBody(skill))
+    return new SkillChangeEvent({ kind, skillName, skill: { ...exo, files, executables }, sourcePath })
   }
 }
 
@@ -118,24 +113,9 @@ export function toWatcher(source: SkillSource, options?: SourceWatcherOptions): 
   return new SourceWatcher(source, options)
 }
 
-/** One skill twice: as an object of the core and with Exo's fields. */
-interface LoadedPair {
-  readonly skill: CoreSkill
-  readonly exo: Skill
+/** Whether Exo's fields of a skill changed. They contain none of its other files. */
+function isReported(change: SkillChange): boolean {
+  return change.kind !== 'modified' || change.facets.some(facet => SEEN_FACETS.includes(facet))
 }
 
-async function load(
-  skills: SkillRuntime,
-  list: readonly CoreSkill[],
-): Promise<ReadonlyMap<string, LoadedPair>> {
-  const loaded = new Map<string, LoadedPair>()
-  for (const skill of list)
-    loaded.set(skill.name, { skill, exo: toExoSkill(skill, await skills.readBody(skill)) })
-  return loaded
-}
-
-async function readFiles(skills: SkillRuntime, skill: CoreSkill): Promise<FileContents> {
-  const files: Record<string, Uint8Array> = {}
-  for (const { path } of skill.files) files[path] = await skills.readFile(skill, path)
-  return files
-}
+const SEEN_FACETS: readonly SkillFacet[] = ['frontmatter', 'body', 'location']

@@ -2,19 +2,13 @@
 // ordered by hand.
 
 // For hosts: serve skills.
-export { createSkillsServer, type ServeStdioOptions, SkillMcp } from './skill-mcp.ts'
+export { createSkillsServer, SkillMcp } from './skill-mcp.ts'
 export { DEFAULT_MCP_OPTIONS, type SkillMcpOptions } from './mcp-options.ts'
 export type { ClientAccess } from './client-access.ts'
 
-// For operators: audit entries, and what is published on diagnostics channels.
-export {
-  type AuditEntry,
-  NOTIFICATION_CHANNEL,
-  type NotificationMessage,
-  REQUEST_CHANNEL,
-  type RequestTraceMessage,
-} from './request-trace.ts'
+// For operators: audit entries.
+export type { AuditEntry } from './request-trace.ts'
 
 // For clients: skill URIs, and the metadata keys that name the revision and generation of an answer.
-export { parseSkillUri, type SkillUri, toSkillUri } from './skill-uri.ts'
+export { parseSkillUri, toSkillUri } from './skill-uri.ts'
 export { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'

@@ -43,8 +43,8 @@ export interface RequestOutcome {
   readonly isError?: boolean
 }
 
-export const REQUEST_CHANNEL = 'skillstoke:mcp.request'
-export const NOTIFICATION_CHANNEL = 'skillstoke:mcp.notification'
+const REQUEST_CHANNEL = 'skillstoke:mcp.request'
+const NOTIFICATION_CHANNEL = 'skillstoke:mcp.notification'
 
 // Not imported, because Cloudflare Workers have no such module.
 const library: typeof DiagnosticsChannel | undefined =

@@ -34,7 +34,6 @@ import { runProgram } from './process/run-file.ts'
 import { Sandbox } from './process/sandbox.ts'
 import { Turns } from './process/turns.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './scan/command-texts.ts'
-import { PlainJavaScript } from './scan/plain-javascript.ts'
 import { ScriptReaders } from './scan/script-readers.ts'
 import {
   type ResolvedScriptRunnerOptions,
@@ -99,7 +98,6 @@ class ChildProcessRunner implements ChildProcesses {
   /** Maximum number of simultaneous background loads, because a host may have many skills and few cores. */
   readonly #loads = new Turns(MAX_LOADS)
   readonly #readers = new ScriptReaders()
-  readonly #plain = new PlainJavaScript(this.#readers)
   readonly #sweep: NodeJS.Timeout
 
   constructor(options: ScriptRunnerOptions) {
@@ -112,7 +110,7 @@ class ChildProcessRunner implements ChildProcesses {
       options: this.#options,
       sandbox: this.#sandbox,
       folders: this.#folders,
-      plain: this.#plain,
+      readers: this.#readers,
       inUse: this.#inUse,
       setAside: this.#setAside,
       check: (program, use) => this.#openAccess(program, use),
@@ -193,17 +191,17 @@ class ChildProcessRunner implements ChildProcesses {
     try {
       const access = await this.#openAccess(program, use)
       scratch = await this.#folders.createScratch(access.user)
-      const workingDirectory = access.workspace ?? folder.files
-      const view: View = { access, readable: [folder.files], scratch, workingDirectory }
+      const workingDirectory = access.workspace ?? folder
+      const view: View = { access, readable: [folder], scratch, workingDirectory }
       const { launch, searched } = await toFileLaunch(path, args, {
-        folder: folder.files,
+        folder,
         bytes: await program.readFile(path),
         view,
         containment: await this.containment(),
         path: this.#env['PATH'],
       })
       const wrapped = await this.#sandbox.wrap(launch, view)
-      const env = { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder.files }
+      const env = { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder }
       const run = runProgram(
         {
           name: `${program.skill}/${path}`,

@@ -12,8 +12,8 @@ export interface LoadFrame {
   readonly kind: 'load'
   /** URL of the folder with the files of the skill, ending in `/`. */
   readonly files: string
-  /** URL of the folder with the plain JavaScript of the TypeScript files, ending in `/`. */
-  readonly code: string
+  /** Plain JavaScript of the TypeScript files, by path relative to `files`. */
+  readonly code: Readonly<Record<string, string>>
   /** Paths relative to `files`, in load order. */
   readonly modules: readonly string[]
   /** URLs of the modules that scripts may import by name. */

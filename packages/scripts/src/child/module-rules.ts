@@ -26,9 +26,15 @@ export function applyModuleRules({ files, code, provided }: LoadFrame): void {
     load(url, context, next) {
       const path = url.startsWith(files) ? url.slice(files.length).replace(/[?#].*$/, '') : ''
       if (!/\.(?:ts|mts|js|mjs)$/.test(path)) return next(url, context)
-      const isTyped = path.endsWith('ts')
-      const source = readFileSync(new URL(path, isTyped ? code : files), 'utf8')
+      const source = path.endsWith('ts') ? findPlain(code, path) : readFileSync(new URL(url), 'utf8')
       return { format: 'module', source, shortCircuit: true }
     },
   })
+}
+
+function findPlain(code: LoadFrame['code'], urlPath: string): string {
+  const path = decodeURIComponent(urlPath)
+  const source = Object.hasOwn(code, path) ? code[path] : undefined
+  if (source === undefined) throw new Error(`the types of ${JSON.stringify(path)} cannot be removed`)
+  return source
 }

@@ -2,28 +2,17 @@ import { chownSync, mkdirSync } from 'node:fs'
 import { lstat, mkdir, mkdtemp, readdir, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Diagnostic, Digest } from '@skillstoke/core'
+import type { Digest } from '@skillstoke/core'
 import { isAlive, removeTree } from '@skillstoke/core/internal/node'
 import type { ScriptProgram } from '@skillstoke/core/source'
 import type { ContainedProcess } from '../process/contained-process.ts'
 import { killLeftSandboxes } from '../process/left-sandboxes.ts'
 import { readStatus } from '../process/process-status.ts'
 import type { ScriptUser } from '../process/script-user.ts'
-import {
-  createProgramFolder,
-  type PlainCode,
-  type ProgramFolder,
-  writeCode,
-  writeFiles,
-} from './program-folder.ts'
+import { createProgramFolder, writeFiles } from './program-folder.ts'
 
 interface Entry {
-  readonly folder: Promise<ProgramFolder>
-  /**
-   * The plain JavaScript of the revision. `undefined` until types are removed for the first time, and after an aborted
-   * attempt.
-   */
-  code: Promise<PlainCode> | undefined
+  readonly folder: Promise<string>
   users: number
 }
 
@@ -85,17 +74,17 @@ export class ProgramFolders {
   }
 
   /** Creates an empty folder for one revision. Pass the folder to `take()` or `discard()` later. */
-  async create(): Promise<ProgramFolder> {
-    return await createProgramFolder(join(await this.root(), `program-${++this.#count}`))
+  async create(): Promise<string> {
+    return createProgramFolder(join(await this.root(), `program-${++this.#count}`))
   }
 
   /**
    * Returns the folder of a revision. The folder stays on disk until `giveBack()` is called.
    * @param prepared an empty folder to use if the revision is not on disk yet
    */
-  async take(program: ScriptProgram, prepared?: ProgramFolder): Promise<ProgramFolder> {
+  async take(program: ScriptProgram, prepared?: string): Promise<string> {
     const known = this.#entries.get(program.revision)
-    const entry = known ?? { folder: this.#write(program, prepared), code: undefined, users: 0 }
+    const entry = known ?? { folder: this.#write(program, prepared), users: 0 }
     this.#entries.set(program.revision, entry)
     entry.users++
     try {
@@ -106,30 +95,11 @@ export class ProgramFolders {
     }
   }
 
-  /** Writes plain JavaScript into the folder of a revision. Resolves with one diagnostic for each file whose types cannot be removed. */
-  async addCode({ revision }: ScriptProgram, plain: Promise<PlainCode>): Promise<readonly Diagnostic[]> {
-    const entry = this.#entries.get(revision)
-    if (entry === undefined) return []
-    entry.code ??= writePlain(entry.folder, plain)
-    const { code } = entry
-    const forget = (): void => {
-      if (entry.code === code) entry.code = undefined
-    }
-    try {
-      const { diagnostics, isComplete } = await code
-      if (!isComplete) forget()
-      return diagnostics
-    } catch (thrown) {
-      forget()
-      throw thrown
-    }
-  }
-
   async giveBack(revision: Digest): Promise<void> {
     const entry = this.#entries.get(revision)
     if (entry === undefined || --entry.users > 0) return
     this.#entries.delete(revision)
-    await this.discard((await entry.folder).root)
+    await this.discard(await entry.folder)
   }
 
   /**
@@ -167,23 +137,17 @@ export class ProgramFolders {
     if (root !== undefined && this.#held.size === 0) await removeTree(root)
   }
 
-  async #write(program: ScriptProgram, prepared?: ProgramFolder): Promise<ProgramFolder> {
+  async #write(program: ScriptProgram, prepared?: string): Promise<string> {
     const folder = prepared ?? (await this.create())
     try {
       await writeFiles(folder, program)
       return folder
     } catch (thrown) {
       // Remove the incomplete folder, because the next attempt creates a new folder.
-      await this.discard(folder.root)
+      await this.discard(folder)
       throw thrown
     }
   }
-}
-
-async function writePlain(folder: Promise<ProgramFolder>, plain: Promise<PlainCode>): Promise<PlainCode> {
-  const [target, code] = await Promise.all([folder, plain])
-  await writeCode(target, code)
-  return code
 }
 
 async function createOwnFolder(parent: string | undefined): Promise<string> {

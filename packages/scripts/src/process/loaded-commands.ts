@@ -8,14 +8,14 @@ import {
 } from '@skillstoke/core/internal'
 import type { ScriptProgram, ScriptScan } from '@skillstoke/core/source'
 import type { CommandFrame } from '../child/frames.ts'
-import type { ProgramFolder } from '../folders/program-folder.ts'
+import { toFolderUrl } from '../folders/program-folder.ts'
 import type { Redaction } from './redact.ts'
 import type { LoadFrameOutcome } from './script-process.ts'
 
 /** Converts a load failure to a diagnostic that names the faulty file of the skill. */
 export function toLoadDiagnostic(
   { path, message, stack }: Extract<LoadFrameOutcome, { kind: 'failed' }>,
-  folder: ProgramFolder,
+  folder: string,
 ): Diagnostic {
   const { path: file = path, ...place } = findPlace(stack, folder)
   return {
@@ -32,11 +32,11 @@ export function toLoadDiagnostic(
  */
 export function findPlace(
   stack: string,
-  { filesUrl, codeUrl }: Pick<ProgramFolder, 'filesUrl' | 'codeUrl'>,
+  folder: string,
 ): { readonly path?: string; readonly line?: number; readonly column?: number } {
-  const urls = [filesUrl, codeUrl].map(url => url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')
-  const [, file, line, column] =
-    new RegExp(`(?:${urls})([^\\s:)?]+)(?::(\\d+))?(?::(\\d+))?`).exec(stack) ?? []
+  const [, ...texts] = stack.split(toFolderUrl(folder))
+  const places = texts.map(text => /^([^\s:)?]+)(?::(\d+))?(?::(\d+))?/.exec(text))
+  const [, file, line, column] = places.find(place => place !== null) ?? []
   return {
     ...(file === undefined ? {} : { path: decode(file) }),
     ...(line === undefined ? {} : { line: Number(line) }),

@@ -13,7 +13,6 @@ import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
 import type { ScriptAccess } from '../access/script-access.ts'
 import { withLeft } from '../access/set-aside.ts'
 import type { InputFaults } from '../child/frames.ts'
-import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
 
 /** A process for scripts, with the folder that the process may write to. */
@@ -25,7 +24,7 @@ export interface PooledProcess {
   /** Resolves after the process has ended, with a description of what it left in granted folders; see `SetAside.checkAfter`. */
   readonly left: Promise<string | undefined>
   /** Folder from which the process reads the files of the skill. */
-  readonly folder: ProgramFolder
+  readonly folder: string
   /** Whether `folder` belongs to this process only. */
   readonly hasOwnFolder: boolean
   /** Whether the process was a reserve process. */

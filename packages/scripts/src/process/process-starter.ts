@@ -1,6 +1,5 @@
 import { type ScriptAccess, toEnvironment } from '../access/script-access.ts'
 import type { SetAside } from '../access/set-aside.ts'
-import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { ProgramFolders } from '../folders/program-folders.ts'
 import { MAIN, providedModules } from '../provided-modules.ts'
 import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
@@ -35,14 +34,14 @@ export class ProcessStarter {
    * Starts a process with the given access. The process reads from `folder`, which may still be empty.
    * @throws {SkillError} SCRIPT_REFUSED
    */
-  async start(folder: ProgramFolder, access: ScriptAccess): Promise<PooledProcess> {
+  async start(folder: string, access: ScriptAccess): Promise<PooledProcess> {
     await this.#sandbox.check()
     const scratch = await this.#folders.createScratch(access.user)
     const view: View = {
       access,
-      readable: [folder.files, folder.code, ...providedModules().readable],
+      readable: [folder, ...providedModules().readable],
       scratch,
-      workingDirectory: access.workspace ?? folder.files,
+      workingDirectory: access.workspace ?? folder,
       hasChannel: true,
     }
     const process = new ScriptProcess({
@@ -62,7 +61,7 @@ export class ProcessStarter {
     try {
       return { ...(await this.start(folder, access)), hasOwnFolder: true }
     } catch (thrown) {
-      await this.#folders.discard(folder.root)
+      await this.#folders.discard(folder)
       throw thrown
     }
   }
@@ -78,7 +77,7 @@ export class ProcessStarter {
   async discard({ process, scratch, left, folder, hasOwnFolder }: PooledProcess): Promise<void> {
     await left
     await this.#folders.discard(scratch, process.contained)
-    if (hasOwnFolder) await this.#folders.discard(folder.root)
+    if (hasOwnFolder) await this.#folders.discard(folder)
   }
 
   /**

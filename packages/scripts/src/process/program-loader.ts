@@ -1,13 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Diagnostic, SkillError } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
 import type { ProgramLoad, ScriptProgram, ScriptScan } from '@skillstoke/core/source'
 import type { AccessInUse, ScriptAccess } from '../access/script-access.ts'
 import type { SetAside } from '../access/set-aside.ts'
 import type { LoadFrame } from '../child/frames.ts'
-import { copyProgramFolder, type ProgramFolder, readPlain } from '../folders/program-folder.ts'
+import { toFolderUrl, writeFiles } from '../folders/program-folder.ts'
 import type { ProgramFolders } from '../folders/program-folders.ts'
 import { providedModules } from '../provided-modules.ts'
-import type { PlainJavaScript } from '../scan/plain-javascript.ts'
+import { type PlainCode, readPlain } from '../scan/plain-javascript.ts'
+import type { ScriptReaders } from '../scan/script-readers.ts'
 import type { ResolvedScriptRunnerOptions } from '../script-runner-options.ts'
 import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
 import {
@@ -27,7 +30,7 @@ export interface ProgramLoaderOptions {
   readonly options: ResolvedScriptRunnerOptions
   readonly sandbox: Sandbox
   readonly folders: ProgramFolders
-  readonly plain: PlainJavaScript
+  readonly readers: ScriptReaders
   /** What the code that is loaded or running may access. */
   readonly inUse: Set<AccessInUse>
   readonly setAside: SetAside
@@ -39,7 +42,8 @@ export interface ProgramLoaderOptions {
 interface Loading {
   readonly program: ScriptProgram
   readonly scan: ScriptScan
-  readonly folder: ProgramFolder
+  readonly folder: string
+  readonly code: PlainCode['modules']
   readonly check: () => Promise<ScriptAccess>
 }
 
@@ -83,21 +87,21 @@ export class ProgramLoader {
     const use: AccessInUse = { skill: program.skill }
     inUse.add(use)
     const check = (): Promise<ScriptAccess> => this.#parts.check(program, use)
-    let folder: ProgramFolder | undefined
+    let folder: string | undefined
     /** The process that this load uses. If the load does not return this process, the load ends the process. */
     let held: PooledProcess | undefined
     let isKept = false
     try {
-      const code = readPlain(program, this.#parts.plain, signal)
-      code.catch(() => undefined) // awaited below, unless something else fails first
+      const plain = readPlain(program, this.#parts.readers, signal)
+      plain.catch(() => undefined) // awaited below, unless something else fails first
       const early = await this.#startEarly(program, check)
       held = early
       folder = await folders.take(program, early?.folder)
       if (early !== undefined) held = await this.#giveFolder(early, folder)
-      const unplain = await folders.addCode(program, code)
+      const { modules: code, diagnostics: unplain } = await plain
       const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
-      const loading = { program, scan, folder, check }
+      const loading = { program, scan, folder, code, check }
       const { outcome, pooled, left } = await this.#beginAndCheck(loading, held, signal)
       held = pooled
       if (isEdit || early?.isReserved === true) this.#reserve.keep(pooled.access)
@@ -146,7 +150,7 @@ export class ProgramLoader {
   }
 
   /** Returns the process if the revision is in its folder; otherwise ends the process. */
-  async #giveFolder(early: PooledProcess, folder: ProgramFolder): Promise<PooledProcess | undefined> {
+  async #giveFolder(early: PooledProcess, folder: string): Promise<PooledProcess | undefined> {
     if (early.folder === folder) return { ...early, hasOwnFolder: false }
     await this.#starter.end(early)
     return undefined
@@ -192,7 +196,7 @@ export class ProgramLoader {
 
   async #loadInto(
     pooled: PooledProcess,
-    { scan }: Loading,
+    { scan, code }: Loading,
     signal: AbortSignal | undefined,
   ): Promise<LoadFrameOutcome> {
     const { process, folder, isReserved } = pooled
@@ -200,12 +204,12 @@ export class ProgramLoader {
     const { modules, validator } = providedModules()
     const frame: LoadFrame = {
       kind: 'load',
-      files: folder.filesUrl,
-      code: folder.codeUrl,
+      files: toFolderUrl(folder),
+      code,
       modules: scan.modules,
       provided: modules,
       validator,
-      skillDirectory: folder.files,
+      skillDirectory: folder,
       maxBytes: limits.stdout,
     }
     return await process.load(frame, {
@@ -233,13 +237,16 @@ export class ProgramLoader {
   }
 
   /** Takes the reserve process, and copies the revision into the folder of that process. */
-  async #takeCopy({ program, folder }: Loading, access: ScriptAccess): Promise<PooledProcess | undefined> {
-    const bytes = program.files.reduce((sum, { size }) => sum + size, 0)
-    if (bytes > MAX_COPIED_BYTES || program.files.length > MAX_COPIED_FILES) return undefined
+  async #takeCopy(
+    { program: { files }, folder }: Loading,
+    access: ScriptAccess,
+  ): Promise<PooledProcess | undefined> {
+    const bytes = files.reduce((sum, { size }) => sum + size, 0)
+    if (bytes > MAX_COPIED_BYTES || files.length > MAX_COPIED_FILES) return undefined
     const reserved = await this.#reserve.take(access)
     if (reserved === undefined) return undefined
     try {
-      await copyProgramFolder(folder, reserved.folder, program)
+      await writeFiles(reserved.folder, { files, readFile: async path => readFileSync(join(folder, path)) })
       return reserved
     } catch {
       // If the revision cannot be copied, a process starts in the existing folder.
@@ -259,7 +266,7 @@ export class ProgramLoader {
     const { maxProcesses, maxCalls, drainMs } = options
     const copies: string[] = []
     const keepCopies = async (most: number): Promise<void> => {
-      for (const root of copies.splice(0, copies.length - most)) await folders.discard(root)
+      for (const copy of copies.splice(0, copies.length - most)) await folders.discard(copy)
     }
     let mostCopies = MAX_KEPT_COPIES
     const pool: PooledProgram = new PooledProgram(isForOneCall(first) ? [] : [first], {
@@ -274,7 +281,7 @@ export class ProgramLoader {
       idle: this.#idle,
       discard: async each => {
         await this.#starter.discard({ ...each, hasOwnFolder: false })
-        if (each.hasOwnFolder) copies.push(each.folder.root)
+        if (each.hasOwnFolder) copies.push(each.folder)
         await keepCopies(mostCopies)
       },
       drainMs,

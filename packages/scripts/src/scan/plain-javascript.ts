@@ -1,56 +1,34 @@
-import type { Diagnostic, Digest } from '@skillstoke/core'
-import type { ScriptText } from '@skillstoke/core/source'
+import type { Diagnostic } from '@skillstoke/core'
+import { decodeUnmarkedText, defined } from '@skillstoke/core/internal'
+import type { ScriptProgram } from '@skillstoke/core/source'
 import type { Answer } from '../script-worker.ts'
 import type { ScriptReaders } from './script-readers.ts'
 
-// In UTF-16 code units. The cache is limited, because every edit of a script adds an entry.
-const MAX_KEPT_LENGTH = 1_048_576
+/** The TypeScript modules of a revision as plain JavaScript with unchanged lines and columns. */
+export interface PlainCode {
+  /** The JavaScript code of each TypeScript file, by path. */
+  readonly modules: Readonly<Record<string, string>>
+  /** One diagnostic for each file whose types cannot be removed. */
+  readonly diagnostics: readonly Diagnostic[]
+}
 
-/** A module as plain JavaScript with unchanged lines and columns, or the reason why it cannot be converted. */
-export type PlainModule = { readonly code: string } | { readonly diagnostic: Diagnostic }
-
-/** Removes the types from TypeScript, and caches the results. */
-export class PlainJavaScript {
-  /** Plain JavaScript by the digest of the script, least recently used first. */
-  readonly #kept = new Map<Digest, string>()
-  #keptLength = 0
-  readonly #readers: ScriptReaders
-
-  constructor(readers: ScriptReaders) {
-    this.#readers = readers
+/** Removes the types from all TypeScript modules of a revision. */
+export async function readPlain(
+  { skill, files, readFile }: ScriptProgram,
+  readers: ScriptReaders,
+  signal?: AbortSignal,
+): Promise<PlainCode> {
+  const modules: [string, string][] = []
+  const diagnostics: Diagnostic[] = []
+  for (const { path, digest } of files) {
+    if (!/\.m?ts$/.test(path)) continue
+    const text = decodeUnmarkedText(await readFile(path))
+    const question = { kind: 'strip', text } as const
+    const answer = await readers.ask({ skill, identity: `strip ${digest}`, question, ...defined({ signal }) })
+    if (answer.kind === 'code') modules.push([path, answer.code])
+    else diagnostics.push(describe(path, answer))
   }
-
-  async get(skill: string, { path, digest, text }: ScriptText, signal?: AbortSignal): Promise<PlainModule> {
-    const known = this.#kept.get(digest)
-    if (known !== undefined) {
-      this.#keep(digest, known)
-      return { code: known }
-    }
-    const answer = await this.#readers.ask({
-      skill,
-      identity: `strip ${digest}`,
-      question: { kind: 'strip', text },
-      ...(signal === undefined ? {} : { signal }),
-    })
-    if (answer.kind !== 'code') return { diagnostic: describe(path, answer) }
-    this.#keep(digest, answer.code)
-    return { code: answer.code }
-  }
-
-  #keep(digest: Digest, code: string): void {
-    this.#forget(digest)
-    this.#kept.set(digest, code)
-    this.#keptLength += code.length
-    for (const [oldest] of this.#kept) {
-      if (this.#keptLength <= MAX_KEPT_LENGTH) break
-      this.#forget(oldest)
-    }
-  }
-
-  #forget(digest: Digest): void {
-    this.#keptLength -= this.#kept.get(digest)?.length ?? 0
-    this.#kept.delete(digest)
-  }
+  return { modules: Object.fromEntries(modules), diagnostics }
 }
 
 function describe(path: string, answer: Exclude<Answer, { kind: 'code' }>): Diagnostic {
