@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import type { ApiClient } from 'skillstoke/client'
 import { FleetView } from './fleet-view.tsx'
 import { Header } from './header.tsx'
 import { Help } from './help.tsx'
@@ -11,24 +10,20 @@ import { Sources } from './sources.tsx'
 import { connection, selectedRow, status } from './store.ts'
 import { Timeline } from './timeline.tsx'
 
-export function App({ client }: { readonly client: ApiClient }): ComponentChildren {
+export function App(): ComponentChildren {
   if (connection.value === 'refused') return <Refused />
   return (
     <>
       <Header />
       <main class={`view view-${route.value.view}`}>
-        {status.value === undefined ? (
-          <p class="empty">Waiting for the dev server …</p>
-        ) : (
-          <View client={client} />
-        )}
+        {status.value === undefined ? <p class="empty">Waiting for the dev server …</p> : <View />}
       </main>
       <Help />
     </>
   )
 }
 
-function View({ client }: { readonly client: ApiClient }): ComponentChildren {
+function View(): ComponentChildren {
   const { value } = route
   switch (value.view) {
     case 'skills':
@@ -38,18 +33,18 @@ function View({ client }: { readonly client: ApiClient }): ComponentChildren {
           {value.name === undefined ? (
             <p class="empty wide-only">Choose a skill to see its served revision.</p>
           ) : (
-            <SkillDetailPane key={value.name} name={value.name} row={selectedRow.value} client={client} />
+            <SkillDetailPane key={value.name} name={value.name} row={selectedRow.value} />
           )}
         </div>
       )
     case 'timeline':
       return <Timeline />
     case 'sessions':
-      return <Sessions client={client} />
+      return <Sessions />
     case 'sources':
-      return <Sources client={client} />
+      return <Sources />
     case 'fleet':
-      return <FleetView client={client} />
+      return <FleetView />
     default:
       return value satisfies never
   }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import type { ApiClient, ChatDetail, Turn } from 'skillstoke/client'
+import type { ChatDetail, Turn } from 'skillstoke/client'
+import { client } from './client.ts'
 import { ExactPrompt } from './exact-prompt.tsx'
 import { formatCount, shortDigest } from './format.ts'
 import { toHash } from './route.ts'
@@ -10,11 +11,10 @@ interface ChatRecordProps {
   readonly id: string
   /** Any text that is different after each change of the conversation. */
   readonly version: string
-  readonly client: ApiClient
 }
 
 /** Renders what a conversation loaded, was told and will send, from the server's record of the conversation. */
-export function ChatRecord({ id, version, client }: ChatRecordProps): ComponentChildren {
+export function ChatRecord({ id, version }: ChatRecordProps): ComponentChildren {
   const loaded = useLoaded(() => client.chat(id), [id, version])
   if (loaded === undefined) return null
   if ('failure' in loaded) return <p role="alert">{loaded.failure}</p>

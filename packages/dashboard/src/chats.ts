@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
-import { type ApiClient, ApiError, type ChatEvent } from 'skillstoke/client'
+import { ApiError, type ChatEvent } from 'skillstoke/client'
+import { client } from './client.ts'
 
 /** One question of a playground conversation, and the events that followed. */
 export interface ChatTurn {
@@ -43,7 +44,6 @@ export function startOver(skill: string): void {
 export async function ask(
   skill: string,
   { question, isInvoked }: Pick<ChatTurn, 'question' | 'isInvoked'>,
-  client: ApiClient,
 ): Promise<void> {
   const { id } = chatOf(skill)
   const controller = new AbortController()

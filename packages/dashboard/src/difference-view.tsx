@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import type { ApiClient, SkillDiff } from 'skillstoke/client'
+import type { SkillDiff } from 'skillstoke/client'
+import { Answer } from './answer.tsx'
+import { client } from './client.ts'
 import { DifferenceText } from './difference-text.tsx'
 import { useLoaded } from './use-loaded.ts'
 
@@ -7,7 +9,6 @@ interface DifferenceViewProps {
   readonly name: string
   /** Any text that is different after each change of the skill. A new text makes the view load again. */
   readonly version: string
-  readonly client: ApiClient
 }
 
 const TITLES: Readonly<Record<SkillDiff['kind'], string>> = {
@@ -21,15 +22,16 @@ const TITLES: Readonly<Record<SkillDiff['kind'], string>> = {
  * Renders the refused or waiting change of a skill. If no change was refused or waits for approval, renders the last
  * change.
  */
-export function DifferenceView({ name, version, client }: DifferenceViewProps): ComponentChildren {
+export function DifferenceView({ name, version }: DifferenceViewProps): ComponentChildren {
   const diff = useLoaded(() => client.diff(name), [name, version])
-  if (diff === undefined) return <p class="empty">Loading …</p>
-  if ('failure' in diff) return <p role="alert">{diff.failure}</p>
-  const { kind, text } = diff.value
   return (
-    <>
-      <p class="note">{TITLES[kind]}</p>
-      {text !== '' && <DifferenceText text={text} />}
-    </>
+    <Answer of={diff}>
+      {({ kind, text }) => (
+        <>
+          <p class="note">{TITLES[kind]}</p>
+          {text !== '' && <DifferenceText text={text} />}
+        </>
+      )}
+    </Answer>
   )
 }

@@ -1,9 +1,13 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { ApiClient, FleetList } from 'skillstoke/client'
-import { formatCount, formatTime, plural, shortDigest } from './format.ts'
+import type { FleetList } from 'skillstoke/client'
+import { Answer } from './answer.tsx'
+import { client } from './client.ts'
+import { Digest } from './digest.tsx'
+import { formatCount, formatTime, plural } from './format.ts'
 import { Moment } from './moment.tsx'
+import { Table } from './table.tsx'
 import { useAction } from './use-action.ts'
 import { useLoaded } from './use-loaded.ts'
 
@@ -22,7 +26,7 @@ const BADGES: Readonly<Record<AgentState, string>> = {
 }
 
 /** Renders the fleets that the dev server follows: the published versions, and which agent serves what. */
-export function FleetView({ client }: { readonly client: ApiClient }): ComponentChildren {
+export function FleetView(): ComponentChildren {
   const round = useSignal(0)
   const asked = useLoaded(() => client.fleet(), [round.value])
   // Asks again only after an answer, because servers that are away answer late.
@@ -30,25 +34,22 @@ export function FleetView({ client }: { readonly client: ApiClient }): Component
     const timer = setTimeout(() => round.value++, REFRESH_MS)
     return () => clearTimeout(timer)
   }, [asked])
-  if (asked === undefined) return <p class="empty">Loading …</p>
-  if ('failure' in asked) return <p role="alert">{asked.failure}</p>
   return (
-    <>
-      {asked.value.fleets.map(fleet => (
-        <FleetSection key={fleet.label} fleet={fleet} client={client} onChange={() => round.value++} />
-      ))}
-    </>
+    <Answer of={asked}>
+      {({ fleets }) =>
+        fleets.map(fleet => <FleetSection key={fleet.label} fleet={fleet} onChange={() => round.value++} />)
+      }
+    </Answer>
   )
 }
 
 interface FleetProps {
   readonly fleet: Fleet
-  readonly client: ApiClient
   /** Called after a change, so that the newest state is shown at once. */
   readonly onChange: () => void
 }
 
-function FleetSection({ fleet, client, onChange }: FleetProps): ComponentChildren {
+function FleetSection({ fleet, onChange }: FleetProps): ComponentChildren {
   const { label, channel, servers, failure } = fleet
   const last = useRef<{ readonly report: Report; readonly at: Date } | null>(null)
   if (fleet.report !== null) last.current = { report: fleet.report, at: new Date() }
@@ -68,12 +69,11 @@ function FleetSection({ fleet, client, onChange }: FleetProps): ComponentChildre
       {report !== null && (
         <>
           <p>
-            {plural(report.skills.length, 'skill')}{' '}
-            <code title={report.digest}>{shortDigest(report.digest)}</code>, nats-server{' '}
+            {plural(report.skills.length, 'skill')} <Digest of={report.digest} />, nats-server{' '}
             {report.serverVersion}. {describeAgents(report)}
           </p>
           <Agents report={report} />
-          <Versions report={report} label={label} client={client} onChange={onChange} />
+          <Versions report={report} label={label} onChange={onChange} />
           {report.refusals.length > 0 && (
             <ul class="findings" aria-label="Refused versions">
               {report.refusals.map(({ subject, reason }) => (
@@ -100,56 +100,39 @@ function Agents({ report }: { readonly report: Report }): ComponentChildren {
   return (
     <div class="scrolls">
       <h3>Agents</h3>
-      <table class="history" aria-label="Agents">
-        <thead>
-          <tr>
-            <th scope="col">Host</th>
-            <th scope="col">Agent</th>
-            <th scope="col">State</th>
-            <th scope="col">Digest</th>
-            <th scope="col">Generation</th>
-            <th scope="col">Lag</th>
-            <th scope="col">Sandbox</th>
-            <th scope="col">Problems</th>
-          </tr>
-        </thead>
-        <tbody>
-          {report.agents.map(agent => (
-            <tr key={`${agent.host} ${agent.agent}`}>
-              <td data-label="Host">{agent.host}</td>
-              <td data-label="Agent">{agent.agent}</td>
-              <td data-label="State">
-                <span class={`badge ${BADGES[agent.state]}`}>{agent.state}</span>
-              </td>
-              <td data-label="Digest">
-                <code title={agent.digest}>{shortDigest(agent.digest)}</code>
-              </td>
-              <td data-label="Generation">{agent.generation.number}</td>
-              <td data-label="Lag">{agent.lagMs === undefined ? '–' : `${formatCount(agent.lagMs)} ms`}</td>
-              <td data-label="Sandbox">{agent.sandbox ?? '–'}</td>
-              <td data-label="Problems">
-                {agent.staleSince !== undefined &&
-                  `stale since ${formatTime(new Date(agent.staleSince).toISOString())} `}
-                {agent.held > 0 && `${formatCount(agent.held)} held `}
-                {agent.errors.join('; ')}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        label="Agents"
+        rows={report.agents}
+        keyOf={({ host, agent }) => `${host} ${agent}`}
+        columns={{
+          Host: ({ host }) => host,
+          Agent: ({ agent }) => agent,
+          State: ({ state }) => <span class={`badge ${BADGES[state]}`}>{state}</span>,
+          Digest: ({ digest }) => <Digest of={digest} />,
+          Generation: ({ generation }) => generation.number,
+          Lag: ({ lagMs }) => (lagMs === undefined ? '–' : `${formatCount(lagMs)} ms`),
+          Sandbox: ({ sandbox }) => sandbox ?? '–',
+          Problems: describeProblems,
+        }}
+      />
     </div>
   )
+}
+
+function describeProblems({ staleSince, held, errors }: Report['agents'][number]): string {
+  const stale =
+    staleSince === undefined ? '' : `stale since ${formatTime(new Date(staleSince).toISOString())} `
+  return `${stale}${held > 0 ? `${formatCount(held)} held ` : ''}${errors.join('; ')}`
 }
 
 interface VersionsProps {
   readonly report: Report
   readonly label: string
-  readonly client: ApiClient
   readonly onChange: () => void
 }
 
 /** Renders the published versions. Each version above 1 has a button that publishes the version before it again. */
-function Versions({ report, label, client, onChange }: VersionsProps): ComponentChildren {
+function Versions({ report, label, onChange }: VersionsProps): ComponentChildren {
   const { isRunning, failure, run } = useAction()
   if (report.skills.length === 0) return <p class="empty">Nothing is published in this channel.</p>
   return (
@@ -157,53 +140,35 @@ function Versions({ report, label, client, onChange }: VersionsProps): Component
       {failure !== undefined && <p role="alert">{failure}</p>}
       <div class="scrolls">
         <h3>Published versions</h3>
-        <table class="history" aria-label="Published versions">
-          <thead>
-            <tr>
-              <th scope="col">Skill</th>
-              <th scope="col">Version</th>
-              <th scope="col">Revision</th>
-              <th scope="col">Published</th>
-              <th scope="col">By</th>
-              <th scope="col">Note</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {report.skills.map(({ name, version, revision, at, publisher, note }) => (
-              <tr key={name}>
-                <td data-label="Skill">{name}</td>
-                <td data-label="Version">{version}</td>
-                <td data-label="Revision">
-                  <code title={revision}>{shortDigest(revision)}</code>
-                </td>
-                <td data-label="Published">
-                  <Moment at={at} />
-                </td>
-                <td data-label="By">{publisher}</td>
-                <td data-label="Note">{note}</td>
-                <td>
-                  {version > 1 && (
-                    <RollbackButton
-                      name={name}
-                      version={version}
-                      agents={report.agents.length}
-                      isRunning={isRunning}
-                      onConfirm={() =>
-                        run(async () => {
-                          await client.rollbackFleet({ source: label, skill: name, expect: version })
-                          onChange()
-                        })
-                      }
-                    />
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          label="Published versions"
+          rows={report.skills}
+          keyOf={({ name }) => name}
+          columns={{
+            Skill: ({ name }) => name,
+            Version: ({ version }) => version,
+            Revision: ({ revision }) => <Digest of={revision} />,
+            Published: ({ at }) => <Moment at={at} />,
+            By: ({ publisher }) => publisher,
+            Note: ({ note }) => note,
+          }}
+          actions={({ name, version }) =>
+            version > 1 && (
+              <RollbackButton
+                name={name}
+                version={version}
+                agents={report.agents.length}
+                isRunning={isRunning}
+                onConfirm={() =>
+                  run(async () => {
+                    await client.rollbackFleet({ source: label, skill: name, expect: version })
+                    onChange()
+                  })
+                }
+              />
+            )
+          }
+        />
       </div>
     </>
   )

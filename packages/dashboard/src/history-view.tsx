@@ -1,7 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import type { ApiClient } from 'skillstoke/client'
+import { Answer } from './answer.tsx'
+import { client } from './client.ts'
+import { Digest } from './digest.tsx'
 import { shortDigest } from './format.ts'
 import { Moment } from './moment.tsx'
+import { Table } from './table.tsx'
 import { useAction } from './use-action.ts'
 import { useLoaded } from './use-loaded.ts'
 
@@ -11,52 +14,37 @@ interface HistoryViewProps {
   readonly serving: string | null
   /** Any text that is different after each change of the skill. A new text makes the view load again. */
   readonly version: string
-  readonly client: ApiClient
 }
 
 /** Renders the recorded revisions of a skill. Each revision has a button that rolls the skill back to this revision. */
-export function HistoryView({ name, serving, version, client }: HistoryViewProps): ComponentChildren {
+export function HistoryView({ name, serving, version }: HistoryViewProps): ComponentChildren {
   const history = useLoaded(() => client.history(name), [name, version])
   const { isRunning, failure, run } = useAction()
-  if (history === undefined) return <p class="empty">Loading …</p>
-  if ('failure' in history) return <p role="alert">{history.failure}</p>
-  const { records } = history.value
-  if (records.length === 0) return <p class="empty">There are no earlier revisions.</p>
   return (
-    <>
-      {failure !== undefined && <p role="alert">{failure}</p>}
-      <div class="scrolls">
-        <table class="history">
-          <thead>
-            <tr>
-              <th scope="col">Revision</th>
-              <th scope="col">Event</th>
-              <th scope="col">Time</th>
-              <th scope="col">Cause</th>
-              <th scope="col">By</th>
-              <th scope="col">Note</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {records.map(({ revision, event, at, cause, author, note }) => (
-              <tr key={`${at} ${event} ${revision}`}>
-                <td data-label="Revision">
-                  {revision === undefined ? '–' : <code title={revision}>{shortDigest(revision)}</code>}
-                </td>
-                <td data-label="Event">{event}</td>
-                <td data-label="Time">
-                  <Moment at={at} />
-                </td>
-                <td data-label="Cause">{cause}</td>
-                <td data-label="By">
-                  {author.name === undefined ? author.kind : `${author.name} (${author.kind})`}
-                </td>
-                <td data-label="Note">{note}</td>
-                <td>
-                  {event === 'live' && revision !== undefined && revision !== serving && (
+    <Answer of={history}>
+      {({ records }) =>
+        records.length === 0 ? (
+          <p class="empty">There are no earlier revisions.</p>
+        ) : (
+          <>
+            {failure !== undefined && <p role="alert">{failure}</p>}
+            <div class="scrolls">
+              <Table
+                rows={records}
+                keyOf={({ at, event, revision }) => `${at} ${event} ${revision}`}
+                columns={{
+                  Revision: ({ revision }) => (revision === undefined ? '–' : <Digest of={revision} />),
+                  Event: ({ event }) => event,
+                  Time: ({ at }) => <Moment at={at} />,
+                  Cause: ({ cause }) => cause,
+                  By: ({ author }) =>
+                    author.name === undefined ? author.kind : `${author.name} (${author.kind})`,
+                  Note: ({ note }) => note,
+                }}
+                actions={({ event, revision }) =>
+                  event === 'live' &&
+                  revision !== undefined &&
+                  revision !== serving && (
                     <button
                       type="button"
                       class="plain"
@@ -65,13 +53,13 @@ export function HistoryView({ name, serving, version, client }: HistoryViewProps
                     >
                       Roll back <span class="hidden">to revision {shortDigest(revision)}</span>
                     </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
+                  )
+                }
+              />
+            </div>
+          </>
+        )
+      }
+    </Answer>
   )
 }

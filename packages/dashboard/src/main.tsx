@@ -1,21 +1,18 @@
 import { render } from 'preact'
-import { ApiClient, ApiError } from 'skillstoke/client'
+import { ApiError } from 'skillstoke/client'
 import { App } from './app.tsx'
+import { client, logIn } from './client.ts'
 import { listenForKeys } from './keyboard.ts'
 import { followAddress } from './route.ts'
 import { showHiddenEverywhere } from './show-hidden.ts'
 import { apply, connection } from './store.ts'
-
-const KEY = 'skillstoke-key'
-
-const client = new ApiClient({ url: location.origin, key: () => localStorage.getItem(KEY) })
 
 await exchangeToken()
 addEventListener('hashchange', () => void onNewToken())
 showHiddenEverywhere()
 followAddress()
 listenForKeys()
-render(<App client={client} />, document.getElementById('app') as HTMLElement)
+render(<App />, document.getElementById('app') as HTMLElement)
 await follow()
 
 /** Reloads the page if its address gets a new token. */
@@ -29,7 +26,7 @@ async function exchangeToken(): Promise<boolean> {
   if (token === undefined) return false
   history.replaceState(null, '', '#/skills')
   try {
-    localStorage.setItem(KEY, (await client.login(decodeURIComponent(token))).key)
+    await logIn(decodeURIComponent(token))
   } catch (thrown) {
     // Ignores the error here, because the next request to the server fails too and reports the problem.
     if (!(thrown instanceof ApiError)) throw thrown

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { ApiClient, DecisionVerb, SkillDiff, SkillRow } from 'skillstoke/client'
+import type { DecisionVerb, SkillDiff, SkillRow } from 'skillstoke/client'
+import { client } from './client.ts'
 import { DifferenceText } from './difference-text.tsx'
 import { shortDigest } from './format.ts'
 import { useAction } from './use-action.ts'
@@ -8,7 +9,6 @@ import { useLoaded } from './use-loaded.ts'
 
 interface ReviewPanelProps {
   readonly row: SkillRow
-  readonly client: ApiClient
 }
 
 const VERBS: Readonly<Record<SkillRow['status'], readonly DecisionVerb[]>> = {
@@ -35,7 +35,7 @@ const WORDS: Readonly<Record<DecisionVerb, string>> = {
  * Renders the buttons for decisions about a folder. If a revision waits for approval, shows its complete diff. The
  * approve button approves exactly the shown revision.
  */
-export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildren {
+export function ReviewPanel({ row }: ReviewPanelProps): ComponentChildren {
   const { isRunning, failure, code, run } = useAction()
   const isHiddenSeen = useSignal(false)
   const isWaiting = row.revision !== null && (row.status === 'pending' || row.status === 'rejected')

@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { ApiClient, RunEvent, RunRequest, SkillScriptsInfo } from 'skillstoke/client'
+import type { RunEvent, RunRequest, SkillScriptsInfo } from 'skillstoke/client'
+import { client } from './client.ts'
 import { shortDigest } from './format.ts'
 import { SchemaForm, toFields, toInput } from './schema-form.tsx'
 import { commandChanges } from './store.ts'
@@ -16,11 +17,10 @@ interface RunViewProps {
   readonly version: string
   /** The served revision. */
   readonly serving: string | null
-  readonly client: ApiClient
 }
 
 /** Renders the commands and scripts of a skill, so that a person can run them. */
-export function RunView({ name, target, version, serving, client }: RunViewProps): ComponentChildren {
+export function RunView({ name, target, version, serving }: RunViewProps): ComponentChildren {
   const chosen = useSignal<string | undefined>(undefined)
   const changes = commandChanges.value.get(name) ?? 0
   const loaded = useLoaded(() => client.scripts(name), [name, version, changes])
@@ -31,7 +31,7 @@ export function RunView({ name, target, version, serving, client }: RunViewProps
   const choice = choices.includes(chosen.value ?? '') ? (chosen.value as string) : choices[0]
   return (
     <>
-      <Permissions target={target} serving={serving} info={info} client={client} />
+      <Permissions target={target} serving={serving} info={info} />
       {choice === undefined ? (
         <p class="empty">This skill has nothing to run.</p>
       ) : (
@@ -50,14 +50,7 @@ export function RunView({ name, target, version, serving, client }: RunViewProps
               ))}
             </select>
           </p>
-          <Runner
-            key={`${name} ${choice}`}
-            name={name}
-            choice={choice}
-            info={info}
-            version={version}
-            client={client}
-          />
+          <Runner key={`${name} ${choice}`} name={name} choice={choice} info={info} version={version} />
         </>
       )}
     </>
@@ -68,11 +61,10 @@ interface PermissionsProps {
   readonly target: string
   readonly serving: string | null
   readonly info: SkillScriptsInfo
-  readonly client: ApiClient
 }
 
 /** Renders the granted and requested capabilities of the scripts, and the problems of the code. */
-function Permissions({ target, serving, info, client }: PermissionsProps): ComponentChildren {
+function Permissions({ target, serving, info }: PermissionsProps): ComponentChildren {
   const { isRunning, failure, run } = useAction()
   const { granted, missing, problems, containment } = info
   // Sends the shown revision, so that the server refuses the grant if a newer revision exists.
@@ -133,13 +125,12 @@ interface RunnerProps {
   readonly choice: string
   readonly info: SkillScriptsInfo
   readonly version: string
-  readonly client: ApiClient
 }
 
 const MAX_LINES = 500
 
 /** Renders the form, the buttons and the result of a run. */
-function Runner({ name, choice, info, version, client }: RunnerProps): ComponentChildren {
+function Runner({ name, choice, info, version }: RunnerProps): ComponentChildren {
   const command = info.commands.find(each => each.name === choice)
   const fields = command === undefined ? [] : toFields(command.inputSchema)
   const values = useSignal<Readonly<Record<string, string>>>({})

@@ -1,19 +1,20 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { ApiClient, SessionInfo, SessionList, Turn } from 'skillstoke/client'
+import type { SessionInfo, SessionList, Turn } from 'skillstoke/client'
+import { client } from './client.ts'
 import { formatCount, plural, shortDigest } from './format.ts'
 import { toHash } from './route.ts'
 import { sessions, status } from './store.ts'
 import { type Loaded, useLoaded } from './use-loaded.ts'
 
 /** Renders each conversation: its last notices, its next notice, and whether its prefix is unchanged. */
-export function Sessions({ client }: { readonly client: ApiClient }): ComponentChildren {
+export function Sessions(): ComponentChildren {
   return (
     <section class="sessions" aria-labelledby="sessions-title">
       <h2 id="sessions-title">Sessions</h2>
       {sessions.value.length === 0 && <p class="empty">No conversation uses the skills at the moment.</p>}
       {sessions.value.map(session => (
-        <Session key={session.id} session={session} client={client} />
+        <Session key={session.id} session={session} />
       ))}
     </section>
   )
@@ -21,10 +22,9 @@ export function Sessions({ client }: { readonly client: ApiClient }): ComponentC
 
 interface SessionProps {
   readonly session: SessionInfo
-  readonly client: ApiClient
 }
 
-function Session({ session, client }: SessionProps): ComponentChildren {
+function Session({ session }: SessionProps): ComponentChildren {
   const { id, generation, loaded, pending, turns } = session
   const newest = status.value?.generation
   const behind = newest === undefined ? 0 : newest.number - generation.number
@@ -49,7 +49,7 @@ function Session({ session, client }: SessionProps): ComponentChildren {
         </p>
       )}
       {turns.length > 0 && <Turns turns={turns} />}
-      <Catalog session={session} client={client} />
+      <Catalog session={session} />
     </article>
   )
 }
@@ -106,7 +106,7 @@ function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildre
  * Renders the exact catalog that the system prompt of a conversation contains. Fetches the catalog when the user opens
  * the details.
  */
-function Catalog({ session, client }: SessionProps): ComponentChildren {
+function Catalog({ session }: SessionProps): ComponentChildren {
   const isOpen = useSignal(false)
   const { tokens, listed, omitted } = session.catalog
   const answer = useLoaded(isOpen.value ? () => client.sessions() : undefined, [

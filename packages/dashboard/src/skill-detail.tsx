@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { type ApiClient, keyOfRow, type SkillDetail, type SkillRow } from 'skillstoke/client'
+import { keyOfRow, type SkillDetail, type SkillRow } from 'skillstoke/client'
+import { client } from './client.ts'
 import { DifferenceView } from './difference-view.tsx'
 import { Fact } from './fact.tsx'
 import { FileList } from './file-list.tsx'
@@ -20,14 +21,13 @@ import { type Loaded, useLoaded } from './use-loaded.ts'
 interface PaneProps {
   readonly name: string
   readonly row: SkillRow | undefined
-  readonly client: ApiClient
 }
 
 /**
  * Renders the served revision of one skill and the diagnostics of its newest text. This component renders again after
  * every change of the skill.
  */
-export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChildren {
+export function SkillDetailPane({ name, row }: PaneProps): ComponentChildren {
   const openFile = useSignal<string | undefined>(undefined)
   const heading = useRef<HTMLHeadingElement>(null)
   const own = rows.value.filter(each => each.name === name)
@@ -54,7 +54,7 @@ export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChil
       <h2 id="detail-title" tabIndex={-1} ref={heading}>
         {name}
       </h2>
-      <Body loaded={loaded} openFile={openFile} client={client} name={name} version={version} />
+      <Body loaded={loaded} openFile={openFile} name={name} version={version} />
     </article>
   )
 }
@@ -62,12 +62,11 @@ export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChil
 interface BodyProps {
   readonly loaded: Loaded<SkillDetail>
   readonly openFile: { value: string | undefined }
-  readonly client: ApiClient
   readonly name: string
   readonly version: string
 }
 
-function Body({ loaded, openFile, client, name, version }: BodyProps): ComponentChildren {
+function Body({ loaded, openFile, name, version }: BodyProps): ComponentChildren {
   if (loaded === undefined) return <p class="empty">Loading …</p>
   if ('failure' in loaded) return <p role="alert">{loaded.failure}</p>
   const detail = loaded.value
@@ -83,7 +82,7 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
     <>
       <Facts row={row} others={detail.skills.slice(1)} />
       <Findings row={row} />
-      <ReviewPanel key={`${keyOfRow(row)} ${row.revision}`} row={row} client={client} />
+      <ReviewPanel key={`${keyOfRow(row)} ${row.revision}`} row={row} />
       <div role="tablist" aria-label="Parts of the skill" class="tabs" onKeyDown={onTabKey}>
         {DETAIL_TABS.map(each => (
           <button
@@ -112,30 +111,20 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
             files={detail.files}
             open={openFile.value}
             onOpen={path => (openFile.value = path)}
-            client={client}
           />
         )}
         {tab === 'try' && row.serving === null && (
           <p class="empty">This folder is not served, so no conversation sees the skill.</p>
         )}
-        {tab === 'try' && row.serving !== null && <TryView key={name} name={name} client={client} />}
+        {tab === 'try' && row.serving !== null && <TryView key={name} name={name} />}
         {tab === 'run' && row.serving === null && (
           <p class="empty">This folder is not served, so its scripts cannot be run.</p>
         )}
         {tab === 'run' && row.serving !== null && (
-          <RunView
-            key={name}
-            name={name}
-            target={target}
-            version={version}
-            serving={row.serving}
-            client={client}
-          />
+          <RunView key={name} name={name} target={target} version={version} serving={row.serving} />
         )}
-        {tab === 'difference' && <DifferenceView name={target} version={version} client={client} />}
-        {tab === 'history' && (
-          <HistoryView name={target} serving={row.serving} version={version} client={client} />
-        )}
+        {tab === 'difference' && <DifferenceView name={target} version={version} />}
+        {tab === 'history' && <HistoryView name={target} serving={row.serving} version={version} />}
         {tab === 'why' && <Why detail={detail} />}
       </div>
     </>

@@ -1,22 +1,19 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import type { ApiClient, NotSkillList, SourceState } from 'skillstoke/client'
+import type { NotSkillList, SourceState } from 'skillstoke/client'
+import { client } from './client.ts'
 import { Fact } from './fact.tsx'
 import { formatCount, formatTime, plural } from './format.ts'
 import { status } from './store.ts'
 import { useLoaded } from './use-loaded.ts'
-
-interface SourcesProps {
-  readonly client: ApiClient
-}
 
 const MAX_NOT_SKILLS = 50
 // Interval at which the page polls the sources. Polling is needed because a sweep that finds no change sends no event.
 const REFRESH_MS = 5_000
 
 /** Renders the sources and their states. */
-export function Sources({ client }: SourcesProps): ComponentChildren {
+export function Sources(): ComponentChildren {
   const round = useSignal(0)
   useEffect(() => {
     const timer = setInterval(() => round.value++, REFRESH_MS)

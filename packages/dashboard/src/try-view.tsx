@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { ApiClient } from 'skillstoke/client'
 import { ChatRecord } from './chat-record.tsx'
 import { ChatTurnView } from './chat-turn.tsx'
 import { ask, type Chat, chatOf, isQuestionWanted, startOver } from './chats.ts'
@@ -9,11 +8,10 @@ import { sessions, status } from './store.ts'
 
 interface TryViewProps {
   readonly name: string
-  readonly client: ApiClient
 }
 
 /** Renders a conversation in which a person tries a skill. */
-export function TryView({ name, client }: TryViewProps): ComponentChildren {
+export function TryView({ name }: TryViewProps): ComponentChildren {
   const chat = chatOf(name)
   // Loads the record again after each step of the conversation, and after each change of a skill that it will be told.
   const version = JSON.stringify([
@@ -35,8 +33,8 @@ export function TryView({ name, client }: TryViewProps): ComponentChildren {
           ))}
         </div>
       )}
-      <QuestionForm name={name} chat={chat} client={client} />
-      {chat.id !== undefined && <ChatRecord id={chat.id} version={version} client={client} />}
+      <QuestionForm name={name} chat={chat} />
+      {chat.id !== undefined && <ChatRecord id={chat.id} version={version} />}
     </div>
   )
 }
@@ -44,10 +42,9 @@ export function TryView({ name, client }: TryViewProps): ComponentChildren {
 interface QuestionFormProps {
   readonly name: string
   readonly chat: Chat
-  readonly client: ApiClient
 }
 
-function QuestionForm({ name, chat, client }: QuestionFormProps): ComponentChildren {
+function QuestionForm({ name, chat }: QuestionFormProps): ComponentChildren {
   const question = useSignal('')
   const isInvoked = useSignal(false)
   const box = useRef<HTMLTextAreaElement>(null)
@@ -63,7 +60,7 @@ function QuestionForm({ name, chat, client }: QuestionFormProps): ComponentChild
 
   const send = (): void => {
     if (!canSend) return
-    void ask(name, { question: question.value.trim(), isInvoked: isInvoked.value }, client)
+    void ask(name, { question: question.value.trim(), isInvoked: isInvoked.value })
     question.value = ''
     box.current?.focus()
   }
