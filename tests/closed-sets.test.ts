@@ -38,7 +38,7 @@ import { FACETS } from '../packages/core/src/skill/diff-skills.ts'
 import { MISSING_ROOT_POLICIES } from '../packages/core/src/source/check-file-source-options.ts'
 import { SYMLINK_POLICIES } from '../packages/core/src/source/entry-classifier.ts'
 import { WATCHING_MODES } from '../packages/core/src/source/event-trust.ts'
-import { stokeProcess } from './fixtures/cli.ts'
+import { stoke, stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 describe('a catalog format that is added only to CATALOG_FORMATS', () => {
@@ -106,7 +106,7 @@ test('every listed form of a capability is accepted and appears in the help', ()
   for (const form of forms) expect([form, isCapability(form)]).toEqual([form, true])
   for (const word of ['network', 'env', 'env:', 'env:1A', 'fs.read:', 'fs.delete', 'exec:ls', ' net'])
     expect([word, isCapability(word)]).toEqual([word, false])
-  expect(stokeProcess(['grant', '--help']).stdout.replace(/\s+/g, ' ')).toContain(CAPABILITY_FORMS)
+  expect(stoke(['grant', '--help']).stdout.replace(/\s+/g, ' ')).toContain(CAPABILITY_FORMS)
 })
 
 test('TOOL_NAMES lists exactly the tools that models get', async () => {
@@ -152,13 +152,13 @@ test.each<[verb: string, option: string, text: string]>([
     `${DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox}: run scripts in bubblewrap if it works (default)`,
   ],
 ])('the help of %s shows for %s: %s', (verb, option, text) => {
-  const help = stokeProcess([verb, '--help']).stdout.replace(/\s+/g, ' ')
+  const help = stoke([verb, '--help']).stdout.replace(/\s+/g, ' ')
   expect(help.slice(help.indexOf(` ${option} `))).toContain(text)
 })
 
 test('stoke --help lists every environment variable and exit code that docs/cli.md lists', () => {
   const page = readFileSync('docs/cli.md', 'utf8')
-  const help = stokeProcess(['--help']).stdout
+  const help = stoke(['--help']).stdout
   const variables = new Set(page.match(/\bSKILLSTOKE_[A-Z_]+/g))
   expect(variables.size).toBeGreaterThan(10)
   expect([...variables].filter(name => !help.includes(name))).toEqual([])

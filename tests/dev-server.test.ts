@@ -291,7 +291,7 @@ describe('views of the same generation', () => {
     const config = folder.write('skillstoke.json', JSON.stringify(file))
     await using dev = await startDev({ state: state.path, args: ['--no-agent', '--config', config] })
     const [, options = ''] = /mcp install claude-code (.*)/.exec(dev.output()) ?? []
-    const printed = stokeProcess(['mcp', '--print-config', 'cursor', ...options.split(' ')])
+    const printed = stoke(['mcp', '--print-config', 'cursor', ...options.split(' ')])
     const { mcpServers } = JSON.parse(printed.stdout) as {
       mcpServers: { skillstoke: { command: string; args: string[] } }
     }

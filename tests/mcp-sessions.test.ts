@@ -4,7 +4,7 @@ import { Client as ClientOfV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportOfV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, test } from 'vitest'
-import { stokeProcess } from './fixtures/cli.ts'
+import { stoke } from './fixtures/cli.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { type Serving, startServe } from './fixtures/serve.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -198,7 +198,7 @@ describe('clients of 2025-11-25', () => {
     folder.writeSkill('skills/refund')
     const file = folder.at('clients.json')
     const [desk = '', other = ''] = ['desk', 'other'].map(name => {
-      const { stdout } = stokeProcess(['token', name, '--clients', file, '--json'])
+      const { stdout } = stoke(['token', name, '--clients', file, '--json'])
       return (JSON.parse(stdout) as { token: string }).token
     })
     const start = async (state: string): Promise<Serving> =>

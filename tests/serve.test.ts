@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { text as readAll } from 'node:stream/consumers'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, test } from 'vitest'
-import { stokeProcess } from './fixtures/cli.ts'
+import { stoke } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
 import { type Serving, startServe } from './fixtures/serve.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -27,7 +27,7 @@ describe('stoke serve', () => {
     const clients = folder.at('clients.json')
     const make = (name: string, ...args: string[]): string =>
       (
-        JSON.parse(stokeProcess(['token', name, '--clients', clients, '--json', ...args]).stdout) as {
+        JSON.parse(stoke(['token', name, '--clients', clients, '--json', ...args]).stdout) as {
           token: string
         }
       ).token
@@ -69,8 +69,7 @@ describe('stoke serve', () => {
     folder.writeSkill('skills/refund')
     const path = folder.at('clients.json')
     const make = (name: string): string =>
-      (JSON.parse(stokeProcess(['token', name, '--clients', path, '--json']).stdout) as { token: string })
-        .token
+      (JSON.parse(stoke(['token', name, '--clients', path, '--json']).stdout) as { token: string }).token
     const desk = make('desk')
     const admin = make('admin')
     const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
@@ -87,8 +86,8 @@ describe('stoke serve', () => {
     expect(await namesOf(await connect(serving.url, admin))).toEqual(['refund'])
     expect(serving.output()).toMatch(/clients {2}admin, late\n.*not valid JSON.*the last valid file stay/s)
     const replace = ['token', 'late', '--clients', path, '--replace', '--expires', '2199-01-01']
-    expect(stokeProcess(replace).stderr).toContain('not valid JSON')
-    const past = stokeProcess(['token', 'old', '--expires', '2020-01-01'])
+    expect(stoke(replace).stderr).toContain('not valid JSON')
+    const past = stoke(['token', 'old', '--expires', '2020-01-01'])
     expect([past.status, past.stderr]).toEqual([2, expect.stringContaining('is in the past')])
   })
 
@@ -96,7 +95,7 @@ describe('stoke serve', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     const path = folder.at('clients.json')
-    const { token } = JSON.parse(stokeProcess(['token', 'desk', '--clients', path, '--json']).stdout) as {
+    const { token } = JSON.parse(stoke(['token', 'desk', '--clients', path, '--json']).stdout) as {
       token: string
     }
     const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
@@ -120,8 +119,7 @@ describe('stoke serve', () => {
   test('a replaced token keeps the skills and the end of the earlier one', () => {
     using folder = new TemporaryFolder()
     const path = folder.at('clients.json')
-    const make = (...args: string[]): string =>
-      stokeProcess(['token', 'desk', '--clients', path, ...args]).stdout
+    const make = (...args: string[]): string => stoke(['token', 'desk', '--clients', path, ...args]).stdout
     expect(make('--include', 'support-*', '--expires', '2199-01-01')).toContain(
       'the skills support-*, until 2199-01-01',
     )
@@ -130,7 +128,7 @@ describe('stoke serve', () => {
     const [after] = (JSON.parse(readFileSync(path, 'utf8')) as { clients: { sha256: string }[] }).clients
     expect(after).toEqual({ ...before, sha256: after?.sha256 })
     expect(after?.sha256).not.toBe(before?.sha256)
-    expect(stokeProcess(['token', 'x', '--clients', folder.at('none', 'c.json')])).toMatchObject({
+    expect(stoke(['token', 'x', '--clients', folder.at('none', 'c.json')])).toMatchObject({
       status: 2,
       stderr: expect.stringMatching(/^error: the clients cannot be written: .*ENOENT[^\n]*\n/),
     })
@@ -152,7 +150,7 @@ describe('stoke serve', () => {
       '--state',
       folder.at('other'),
     ]
-    const list = (env: NodeJS.ProcessEnv): string => stokeProcess(['list', ...source], { env }).stdout
+    const list = (env: NodeJS.ProcessEnv): string => stoke(['list', ...source], { env }).stdout
     expect(list({})).not.toContain('refund')
     expect(list({ SKILLSTOKE_MCP_TOKEN: token })).toMatch(/pending +refund/)
   })
@@ -161,10 +159,10 @@ describe('stoke serve', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
-    const refused = stokeProcess(['serve', ...roots, '--host', '0.0.0.0'])
+    const refused = stoke(['serve', ...roots, '--host', '0.0.0.0'])
     expect(refused.status).toBe(2)
     expect(refused.stderr).toContain('only for clients that identify themselves')
-    expect(stokeProcess(['serve', '--state', folder.at('state')], { cwd: folder.path }).stderr).toContain(
+    expect(stoke(['serve', '--state', folder.at('state')], { cwd: folder.path }).stderr).toContain(
       'serves only folders that you name',
     )
     const tokenOf = ({ output }: Serving): string => /token +(\S+)/.exec(output())?.[1] ?? ''
@@ -248,7 +246,7 @@ describe('stoke serve', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
-    const { status, stderr } = stokeProcess(['serve', ...roots, '--clients', folder.at('none.json')])
+    const { status, stderr } = stoke(['serve', ...roots, '--clients', folder.at('none.json')])
     expect([status, stderr]).toEqual([
       2,
       expect.stringContaining('none.json" does not exist; create it with'),
@@ -273,7 +271,7 @@ describe('stoke serve', () => {
     folder.writeSkill('skills/refund')
     const clients = folder.write('clients.json', content)
     const roots = ['--root', folder.at('skills'), '--state', folder.at('state')]
-    const { status, stderr } = stokeProcess(['serve', ...roots, '--clients', clients])
+    const { status, stderr } = stoke(['serve', ...roots, '--clients', clients])
     expect([status, stderr]).toEqual([2, expect.stringContaining(reason)])
   })
 })

@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { zip } from './fixtures/archives.ts'
-import { BIN, type CliRun, stoke, stokeProcess } from './fixtures/cli.ts'
+import { BIN, type CliRun, stoke } from './fixtures/cli.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
 import { GitServer } from './fixtures/git-server.ts'
@@ -311,7 +311,7 @@ test('with --frozen, new skills wait for approval in every process, and an unkno
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   const run = (frozen: string, ...args: string[]): CliRun<{ skills: Row[] }> =>
-    stokeProcess([...args, '--root', 'skills', '--state', folder.at('state')], {
+    stoke([...args, '--root', 'skills', '--state', folder.at('state')], {
       cwd: folder.path,
       env: { SKILLSTOKE_FROZEN: frozen },
     })
