@@ -1,6 +1,5 @@
 import type { RecordedDecision } from '../history/decisions.ts'
 import { type Clock, systemClock } from '../host.ts'
-import { checkOptions, type KnownOptions, number } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillStatus } from '../registry/generation.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
@@ -103,12 +102,6 @@ export interface InProcessEventBusOptions {
   readonly clock?: Clock
 }
 
-const KNOWN: KnownOptions<InProcessEventBusOptions> = {
-  onHandlerError: true,
-  handlerDeadlineMs: number(0),
-  clock: true,
-}
-
 export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
 
 // Maximum number of waiting events per handler, so that a hanging handler cannot fill the memory. If more events wait,
@@ -125,7 +118,6 @@ export class InProcessEventBus implements EventBus {
   readonly #options: Required<InProcessEventBusOptions>
 
   constructor(options: InProcessEventBusOptions = {}) {
-    checkOptions('InProcessEventBus', options, KNOWN)
     this.#options = {
       onHandlerError: options.onHandlerError ?? ((): void => undefined),
       handlerDeadlineMs: options.handlerDeadlineMs ?? DEFAULT_HANDLER_DEADLINE_MS,

@@ -8,7 +8,7 @@ import {
   silentLogger,
   systemClock,
 } from '../host.ts'
-import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
+import { checkOptions, type KnownOptions, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
 import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -56,17 +56,6 @@ export interface SkillRegistryOptions {
 }
 
 const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: oneOf(PHASES) }
-const KNOWN: KnownOptions<SkillRegistryOptions> = {
-  store: true,
-  hasher: true,
-  onDuplicate: true,
-  onInvalid: true,
-  admission: true,
-  shared: true,
-  subscriberDeadlineMs: number(0),
-  clock: true,
-  logger: true,
-}
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
@@ -134,7 +123,6 @@ export class SkillRegistry {
   #sliceBegan = 0
 
   constructor(options: SkillRegistryOptions) {
-    checkOptions('SkillRegistry', options, KNOWN)
     const clock = options.clock ?? systemClock
     const logger = options.logger ?? silentLogger
     const hasher = options.hasher ?? portableHasher
