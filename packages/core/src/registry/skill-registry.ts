@@ -59,8 +59,6 @@ const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: oneOf(PHASES) }
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
-/** If at least this many folders must be looked up, the notes about the whole source are loaded together. */
-const MANY_FOLDERS = 100
 const RESTORE_SLICE = 2_000
 /** A long task yields to the event loop every `SLICE_MS` milliseconds, and checks the time after every `SLICE` items. */
 const SLICE_MS = 4
@@ -451,9 +449,7 @@ export class SkillRegistry {
     slot.fault = undefined
     slot.isFirst ??= !this.#lastGood.isKnown(slot.origin)
     await this.#pauseIfDue()
-    if (paired.fresh.length >= MANY_FOLDERS)
-      await this.#lastGood.beginLookUp(slot.origin, async () => await this.#pauseIfDue())
-    await this.#apply(slot, contents, paired).finally(() => this.#lastGood.endLookUp())
+    await this.#apply(slot, contents, paired)
     slot.isFirst = false
     this.#lastGood.markKnown(slot.origin)
     this.#builder.noteShown(slot.origin)
