@@ -14,8 +14,6 @@ import { mcpServer } from '@skillstoke/mcp/source'
 import { archive, createGuardedFetch, git, wellKnown } from '@skillstoke/sources'
 import { ApiClient } from 'skillstoke/client'
 import { describe, expect, test } from 'vitest'
-import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'
-import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
 
 /** Passes one number to the option under test. */
 type Call = (value: number, skills: SkillRuntime) => unknown
@@ -38,9 +36,6 @@ const UNLIMITED: Readonly<Record<string, Call>> = {
   },
   'timeoutMs of bind()': (timeoutMs, skills) => skills.bind(agent, { timeoutMs }),
   'timeoutMs of adaptFileSystem()': timeoutMs => adaptFileSystem(simple, { timeoutMs }),
-  handlerDeadlineMs: handlerDeadlineMs => new InProcessEventBus({ handlerDeadlineMs }),
-  subscriberDeadlineMs: subscriberDeadlineMs =>
-    new SkillRegistry({ store: new MemorySkillStore(), subscriberDeadlineMs }),
   'graceMs of MemorySkillStore': graceMs => new MemorySkillStore({ graceMs }),
   preScanTimeoutMs: preScanTimeoutMs => new SkillToolset('skills', { preScanTimeoutMs }),
   sessionIdleMs: async (sessionIdleMs, skills) => await new SkillMcp(skills, { sessionIdleMs }).close(),

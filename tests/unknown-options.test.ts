@@ -77,9 +77,6 @@ import {
 } from '@skillstoke/sources'
 import { ApiClient } from 'skillstoke/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'
-import { createReviewAdmission } from '../packages/core/src/history/review-admission.ts'
-import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
 
 /** Options that a program without types could pass. */
 type Loose = never
@@ -163,13 +160,9 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   createScopeTest: scope => createScopeTest(scope),
   'createScopeTest outer': outer => createScopeTest({ outer }),
   renderCatalog: options => renderCatalog([], options),
-  InProcessEventBus: options => new InProcessEventBus(options),
   adaptFileSystem: options => adaptFileSystem(simple, options),
-  createReviewAdmission: options => createReviewAdmission(options),
   MemoryRevisionLog: options => new MemoryRevisionLog(options),
   MemorySkillStore: options => new MemorySkillStore(options),
-  'SkillRegistry of the core': options =>
-    new SkillRegistry({ store: new MemorySkillStore(), ...(options as object) }),
   parseSkill: options => parseSkill(new Uint8Array(), options),
   validateSkill: options => validateSkill(new Uint8Array(), options),
   FileSource: options => new FileSource({ ...place, ...(options as object) }),

@@ -33,7 +33,7 @@ export interface ResourceRequest {
    * The revision to read: `sha256:` and 64 digits, or at least the first eight digits. If absent, the newest revision
    * is read.
    */
-  readonly revision?: string
+  readonly revision?: string | undefined
 }
 
 /**

@@ -1,9 +1,9 @@
+import { defined } from '../defined.ts'
 import { SkillError, toMessage } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import { defineTool } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
-import { readTextField } from '../tool/tool-input.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { type AgentAuthor, checkAuthor, type SkillWriteResult, type SkillWriter } from './skill-writer.ts'
 
@@ -46,8 +46,6 @@ export function createAuthorTools(
   ])
 }
 
-const FIELDS = ['skill_name', 'relative_path', 'content', 'base_digest'] as const
-
 function createWriteTool(
   writer: SkillWriter,
   isInScope: (name: string) => boolean,
@@ -77,28 +75,13 @@ function createWriteTool(
     required: ['skill_name', 'relative_path', 'content'],
     hints: { readOnly: false },
     endsItself: true,
-    async run(input, { signal }) {
-      const values: (string | undefined)[] = []
-      for (const field of FIELDS) {
-        const read = readTextField(input, field)
-        if ('isError' in read) return read
-        values.push(read.value)
-      }
-      const [skill, path, content, base] = values
+    async run({ skill_name: skill, relative_path: path, content, base_digest: base }, { signal }) {
       if (skill === undefined || path === undefined || content === undefined)
         return toolFailure('"skill_name", "relative_path" and "content" are needed')
       if (!isInScope(skill)) return toolFailure(`the skill ${quote(skill)} may not be written here`)
       try {
         const baseDigest = base?.replace(/^file_/, '')
-        const request = {
-          skill,
-          path,
-          content,
-          agent,
-          isInScope,
-          signal,
-          ...(baseDigest === undefined ? {} : { baseDigest }),
-        }
+        const request = { skill, path, content, agent, isInScope, signal, ...defined({ baseDigest }) }
         return toAnswer(await writer.write(request), agent)
       } catch (thrown) {
         signal?.throwIfAborted()

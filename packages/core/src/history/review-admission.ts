@@ -1,5 +1,4 @@
 import { type Clock, systemClock } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type {
   AdmissionPolicy,
@@ -34,19 +33,11 @@ export interface ReviewAdmissionOptions {
   readonly clock?: Clock
 }
 
-const KNOWN: KnownOptions<ReviewAdmissionOptions> = {
-  decisions: true,
-  isFrozen: true,
-  isStoreLasting: true,
-  clock: true,
-}
-
 /**
  * Creates a policy that admits changes of trusted sources. In reviewed sources, the policy admits only revisions that
  * were approved for the same folder.
  */
 export function createReviewAdmission(options: ReviewAdmissionOptions): AdmissionPolicy {
-  checkOptions('createReviewAdmission()', options, KNOWN)
   const { decisions, isFrozen = false, isStoreLasting = false, clock = systemClock } = options
   const isNoted = (origin: string): boolean => decisions.find(placeOfSource(origin))?.frozen !== undefined
   // Caches whether each source was frozen when this process started, because this process may record a freeze later.

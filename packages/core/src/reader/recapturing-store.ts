@@ -2,16 +2,16 @@ import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { SkillStore, StoreFault } from '../store/skill-store.ts'
+import type { SkillStore } from '../store/skill-store.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 
 /**
- * A store for readers. If bytes of a skill are missing, `get` and `complete` read them from their source and store them.
- * Bytes are missing if the store lost them, or if the source retrieves files when they are first needed. Code that writes
- * to the store or the registry must use the inner store. Otherwise the code would wait for this store, and this store
+ * The stored files, for readers. If bytes of a skill are missing, `get` and `complete` read them from their source and
+ * store them. Bytes are missing if the store lost them, or if the source retrieves files when they are first needed.
+ * Code that writes to the registry must use the store itself. Otherwise the code would wait for a source, and the source
  * would wait for the code.
  */
-export class RecapturingStore implements SkillStore {
+export class RecapturingStore {
   readonly #store: SkillStore
   readonly #registry: SkillRegistry
   readonly #sources: SourceReaders
@@ -20,10 +20,6 @@ export class RecapturingStore implements SkillStore {
     this.#store = store
     this.#registry = registry
     this.#sources = sources
-  }
-
-  get fault(): StoreFault | undefined {
-    return this.#store.fault
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
@@ -63,39 +59,7 @@ export class RecapturingStore implements SkillStore {
     return this.#store.has(digest)
   }
 
-  put(digest: Digest, bytes: Uint8Array): void {
-    this.#store.put(digest, bytes)
-  }
-
-  putTree(revision: Digest, files: readonly SkillFile[]): void {
-    this.#store.putTree(revision, files)
-  }
-
   async getTree(revision: Digest): Promise<readonly SkillFile[] | undefined> {
     return await this.#store.getTree(revision)
-  }
-
-  retain(revision: Digest): void {
-    this.#store.retain(revision)
-  }
-
-  release(revision: Digest): void {
-    this.#store.release(revision)
-  }
-
-  setRef(name: string, revision: Digest | undefined): void {
-    this.#store.setRef(name, revision)
-  }
-
-  getRef(name: string): Digest | undefined {
-    return this.#store.getRef(name)
-  }
-
-  async flush(): Promise<void> {
-    await this.#store.flush()
-  }
-
-  async close(): Promise<void> {
-    await this.#store.close()
   }
 }

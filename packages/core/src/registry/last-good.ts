@@ -33,8 +33,6 @@ export interface SharedSources {
   readonly wasFrozen?: boolean
 }
 
-const NAMES_PER_SLICE = 500
-
 export const NOTHING_SERVED: ServedRevisions = Object.freeze({ last: undefined, earlier: undefined })
 
 /**
@@ -46,8 +44,6 @@ export class LastGood {
   readonly #store: SkillStore
   readonly #hasher: Hasher
   readonly #shared: SharedSources | undefined
-  /** The preloaded notes of one source, between `beginLookUp` and `endLookUp`. */
-  #ahead: { readonly origin: string; readonly refs: Map<string, Digest> } | undefined
 
   constructor(store: SkillStore, hasher: Hasher, shared?: SharedSources) {
     this.#store = store
@@ -55,31 +51,11 @@ export class LastGood {
     this.#shared = shared
   }
 
-  /**
-   * Loads the notes of a whole source, so that lookups are fast until `endLookUp` is called. Calls `pause` at
-   * intervals.
-   */
-  async beginLookUp(origin: string, pause: () => Promise<void>): Promise<void> {
-    const store = this.#store
-    if (store.listRefs === undefined) return
-    const refs = new Map<string, Digest>()
-    for (const toName of [refOf, earlierOf])
-      for (const [name, revision] of store.listRefs(beginningOf(toName(this.#keyOf(origin), '')))) {
-        refs.set(name, revision)
-        if (refs.size % NAMES_PER_SLICE === 0) await pause()
-      }
-    this.#ahead = { origin, refs }
-  }
-
-  endLookUp(): void {
-    this.#ahead = undefined
-  }
-
   /** Notes the last two revisions that a folder served. */
   remember(origin: string, location: string, { last, earlier }: ServedRevisions): void {
     const key = this.#keyOf(origin)
-    this.#set(origin, refOf(key, location), last)
-    this.#set(origin, earlierOf(key, location), earlier)
+    this.#store.setRef(refOf(key, location), last)
+    this.#store.setRef(earlierOf(key, location), earlier)
   }
 
   /** Returns the name under which notes about a source are stored. */
@@ -88,25 +64,12 @@ export class LastGood {
     return JSON.stringify([this.#shared.project, origin])
   }
 
-  #set(origin: string, name: string, revision: Digest | undefined): void {
-    this.#store.setRef(name, revision)
-    if (this.#ahead?.origin !== origin) return
-    if (revision === undefined) this.#ahead.refs.delete(name)
-    else this.#ahead.refs.set(name, revision)
-  }
-
   find(origin: string, location: string): ServedRevisions {
     const key = this.#keyOf(origin)
-    const served = {
-      last: this.#look(origin, refOf(key, location)),
-      earlier: this.#look(origin, earlierOf(key, location)),
-    }
+    const served = this.#read(key, location)
     if (key === origin || served.last !== undefined || this.#shared?.wasFrozen === true) return served
     // A project that was just frozen begins with the notes that all projects share.
-    const common = {
-      last: this.#store.getRef(refOf(origin, location)),
-      earlier: this.#store.getRef(earlierOf(origin, location)),
-    }
+    const common = this.#read(origin, location)
     if (common.last !== undefined) this.remember(origin, location, common)
     return common
   }
@@ -114,11 +77,12 @@ export class LastGood {
   /** Returns the same as `find().last`, usually with one read. */
   #findLast(origin: string, location: string): Digest | undefined {
     const isShared = this.#keyOf(origin) !== origin
-    return isShared ? this.find(origin, location).last : this.#look(origin, refOf(origin, location))
+    return isShared ? this.find(origin, location).last : this.#store.getRef(refOf(origin, location))
   }
 
-  #look(origin: string, name: string): Digest | undefined {
-    return this.#ahead?.origin === origin ? this.#ahead.refs.get(name) : this.#store.getRef(name)
+  #read(key: string, location: string): ServedRevisions {
+    const last = this.#store.getRef(refOf(key, location))
+    return { last, earlier: last && this.#store.getRef(earlierOf(key, location)) }
   }
 
   /**
@@ -188,14 +152,6 @@ function earlierOf(origin: string, location: string): string {
 
 function pinOf(origin: string, location: string): string {
   return JSON.stringify(['pinned', origin, location])
-}
-
-/**
- * Returns the common beginning of the names of all notes about one source. `name` is the name of the note about the
- * source's root.
- */
-function beginningOf(name: string): string {
-  return name.slice(0, -'"]'.length)
 }
 
 function refOf(origin: string, location: string): string {

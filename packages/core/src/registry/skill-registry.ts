@@ -8,7 +8,7 @@ import {
   silentLogger,
   systemClock,
 } from '../host.ts'
-import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
+import { checkOptions, type KnownOptions, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
 import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -56,22 +56,9 @@ export interface SkillRegistryOptions {
 }
 
 const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: oneOf(PHASES) }
-const KNOWN: KnownOptions<SkillRegistryOptions> = {
-  store: true,
-  hasher: true,
-  onDuplicate: true,
-  onInvalid: true,
-  admission: true,
-  shared: true,
-  subscriberDeadlineMs: number(0),
-  clock: true,
-  logger: true,
-}
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
-/** If at least this many folders must be looked up, the notes about the whole source are loaded together. */
-const MANY_FOLDERS = 100
 const RESTORE_SLICE = 2_000
 /** A long task yields to the event loop every `SLICE_MS` milliseconds, and checks the time after every `SLICE` items. */
 const SLICE_MS = 4
@@ -134,7 +121,6 @@ export class SkillRegistry {
   #sliceBegan = 0
 
   constructor(options: SkillRegistryOptions) {
-    checkOptions('SkillRegistry', options, KNOWN)
     const clock = options.clock ?? systemClock
     const logger = options.logger ?? silentLogger
     const hasher = options.hasher ?? portableHasher
@@ -463,9 +449,7 @@ export class SkillRegistry {
     slot.fault = undefined
     slot.isFirst ??= !this.#lastGood.isKnown(slot.origin)
     await this.#pauseIfDue()
-    if (paired.fresh.length >= MANY_FOLDERS)
-      await this.#lastGood.beginLookUp(slot.origin, async () => await this.#pauseIfDue())
-    await this.#apply(slot, contents, paired).finally(() => this.#lastGood.endLookUp())
+    await this.#apply(slot, contents, paired)
     slot.isFirst = false
     this.#lastGood.markKnown(slot.origin)
     this.#builder.noteShown(slot.origin)

@@ -1,7 +1,7 @@
 import type { Conversation } from '../activation/conversation.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
-import { quote, showValue } from '../quote.ts'
+import { quote } from '../quote.ts'
 import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import { shortDigest } from '../skill/digest.ts'
 import { findNearNames } from '../skill/near-names.ts'
@@ -11,7 +11,6 @@ import { toToolName } from '../skill/tool-name.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
 import { defineTool, defineToolBySchema, type ToolCall } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
-import { readObjectField, readTextField } from '../tool/tool-input.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { cutOutput, mayMislead, type OutputOrigin, wrapOutput } from '../tool/wrap-output.ts'
 import type { SkillCommand } from './command.ts'
@@ -25,31 +24,6 @@ export function createScriptTools(
   scripts: SkillScripts,
 ): readonly ToolDefinition[] {
   return [createCommandTool(conversation, scripts), createFileTool(conversation, scripts)]
-}
-
-/** Creates the tools `skill_reload` and `skill_unload`, with which a model reloads and unloads the code of a skill. */
-export function createAdminTools(conversation: Conversation, admin: ScriptAdmin): readonly ToolDefinition[] {
-  return [
-    toAdminTool(
-      TOOL_NAMES.reloadScripts,
-      'Read a skill again and start its commands anew, although nothing seems to have changed. Clients are told to list the tools again.',
-      conversation,
-      (name, signal) => admin.reload(name, signal),
-    ),
-    toAdminTool(
-      TOOL_NAMES.unloadScripts,
-      'End the processes of a skill and take its commands away until it is reloaded.',
-      conversation,
-      name => admin.unload(name),
-    ),
-  ]
-}
-
-/** The actions behind `skill_reload` and `skill_unload`. Each answer describes the actual outcome. */
-export interface ScriptAdmin {
-  /** Reloads a skill. If the signal has aborted, does not start a reload. */
-  reload(name: string, signal?: AbortSignal): Promise<ToolResult>
-  unload(name: string): Promise<ToolResult>
 }
 
 /**
@@ -95,19 +69,13 @@ function createCommandTool(conversation: Conversation, scripts: SkillScripts): T
     required: ['skill', 'command'],
     hints: { readOnly: false, openWorld: true },
     reportsProgress: true,
-    async run(input, call) {
-      const command = readTextField(input, 'command')
-      if ('isError' in command) return command
-      const skill = readTextField(input, 'skill')
-      if ('isError' in skill) return skill
-      const parts = splitCalledCommand(skill.value, command.value)
+    async run({ skill, command, input = {} }, call) {
+      const parts = splitCalledCommand(skill, command)
       if (parts === undefined)
         return toolFailure(
           '"skill" and "command" are needed, for example {"skill": "git", "command": "status", "input": {}}',
         )
-      const given = readObjectField(input, 'input')
-      if ('isError' in given) return given
-      return await runCommand(conversation, scripts, parts.skill, parts.command, given.value, call)
+      return await runCommand(conversation, scripts, parts.skill, parts.command, input, call)
     },
   })
 }
@@ -123,23 +91,11 @@ function createFileTool(conversation: Conversation, scripts: SkillScripts): Tool
       path: { type: 'string', description: 'Path of the script, for example "scripts/convert.py".' },
       args: { type: 'array', items: { type: 'string' }, description: 'Arguments of the script.' },
     },
-    required: ['skill', 'path'],
+    needs: { skill: 'pdf', path: 'scripts/fill.py' },
     hints: { readOnly: false, openWorld: true },
-    async run(input, call) {
-      const name = readTextField(input, 'skill')
-      if ('isError' in name) return name
-      const path = readTextField(input, 'path')
-      if ('isError' in path) return path
-      if (!name.value || !path.value)
-        return toolFailure(
-          '"skill" and "path" are needed, for example {"skill": "pdf", "path": "scripts/fill.py"}',
-        )
-      const args = input['args'] ?? []
-      if (!Array.isArray(args) || !args.every(each => typeof each === 'string' || typeof each === 'number'))
-        return toolFailure(`"args" is ${showValue(args)}; it must be a list of texts`)
-      const found = await findSkill(conversation, scripts, name.value)
+    async run({ skill: name, path: script, args = [] }, call) {
+      const found = await findSkill(conversation, scripts, name)
       if ('isError' in found) return found
-      const script = path.value
       return await guard(found.skill, script, conversation, async () => {
         const run = await scripts.run(found.skill.name, script, args.map(String), call)
         const origin = { skill: found.skill.name, from: script, revision: run.revision }
@@ -284,28 +240,4 @@ function renderRun(
     exitCode === undefined ? `ended by ${signal ?? 'a signal'}` : `exit code ${exitCode}`,
   ]
   return isError ? toolFailure(lines.join('\n')) : toolSuccess(lines.join('\n'))
-}
-
-function toAdminTool(
-  name: string,
-  description: string,
-  conversation: Conversation,
-  work: (name: string, signal: AbortSignal | undefined) => Promise<ToolResult>,
-): ToolDefinition {
-  return defineTool({
-    name,
-    description,
-    properties: { name: { type: 'string', description: 'Name of the skill.' } },
-    required: ['name'],
-    hints: { readOnly: false, destructive: false },
-    async run(input, { signal }) {
-      const skill = readTextField(input, 'name')
-      if ('isError' in skill) return skill
-      if (!skill.value) return toolFailure('"name" is needed, for example {"name": "git"}')
-      const wanted = normalizeName(skill.value)
-      return conversation.reader.isInScope(wanted)
-        ? await work(wanted, signal)
-        : toolFailure(`no skill ${quote(wanted)}`)
-    },
-  })
 }

@@ -71,7 +71,10 @@ export async function openState(
     // The decisions are opened last. `openDecisions` reports damage only once, so a failure after this report would
     // lose the report.
     const decisions = keep(await openDecisions(directory, options.decisions))
-    return new StateDirectory({ store, decisions, history, writeLock }, opened)
+    const close = async (): Promise<void> => await closeAll(opened)
+    // Not enumerable, because the runtime refuses unknown options of `state`.
+    const ends = { close: { value: close }, [Symbol.asyncDispose]: { value: close } }
+    return Object.defineProperties({ store, decisions, history, writeLock }, ends) as OpenedState
   } catch (thrown) {
     await closeAll(opened)
     throw thrown
@@ -88,31 +91,4 @@ async function closeAll(parts: readonly Closable[]): Promise<void> {
   const failures: unknown[] = []
   for (const part of parts) await part.close().catch((thrown: unknown) => failures.push(thrown))
   if (failures.length > 0) throw failures[0]
-}
-
-class StateDirectory implements OpenedState {
-  readonly store: SkillStore
-  readonly decisions: DecisionStore
-  readonly history: RevisionLog
-  readonly writeLock: SharedWriteLock
-  readonly #opened: readonly Closable[]
-
-  constructor(
-    parts: Required<Pick<OpenedState, 'store' | 'decisions' | 'history' | 'writeLock'>>,
-    opened: readonly Closable[],
-  ) {
-    this.store = parts.store
-    this.decisions = parts.decisions
-    this.history = parts.history
-    this.writeLock = parts.writeLock
-    this.#opened = opened
-  }
-
-  async close(): Promise<void> {
-    await closeAll(this.#opened)
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
-  }
 }

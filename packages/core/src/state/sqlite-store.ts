@@ -28,7 +28,6 @@ const TOUCH_AFTER_MS = GRACE_MS / 2
 const FLUSH_AFTER_MS = 100
 /** After this time, a transaction ends and the event loop gets a turn. */
 const SLICE_MS = 3
-const NAMES_PER_PAGE = 500
 
 /**
  * Opens the store of a state directory: one SQLite database that several processes may share. Content can be read
@@ -198,25 +197,6 @@ class SqliteStore implements SkillStore {
     return this.#state.get('SELECT revision FROM ref WHERE name = ?', name)?.['revision'] as
       | Digest
       | undefined
-  }
-
-  *listRefs(beginning: string): Generator<readonly [string, Digest]> {
-    const pending = [...this.#refs].filter(([name]) => name.startsWith(beginning))
-    for (const [name, { revision }] of pending) if (revision !== undefined) yield [name, revision]
-    const passed = new Set(pending.map(([name]) => name))
-    for (let from = beginning; ; ) {
-      const page = this.#state.all(
-        'SELECT name, revision FROM ref WHERE name >= ? ORDER BY name LIMIT ?',
-        from,
-        NAMES_PER_PAGE,
-      ) as unknown as readonly { readonly name: string; readonly revision: Digest }[]
-      for (const { name, revision } of page) {
-        if (!name.startsWith(beginning)) return
-        if (!passed.has(name)) yield [name, revision]
-      }
-      if (page.length < NAMES_PER_PAGE) return
-      from = `${page.at(-1)?.name}\0`
-    }
   }
 
   async exclusively<T>(name: string, timeoutMs: number, work: () => Promise<T>): Promise<T> {

@@ -37,12 +37,6 @@ export interface SkillStore {
   /** Points a lasting name at a revision; `undefined` removes the name. A named revision is never collected. */
   setRef(name: string, revision: Digest | undefined): void
   getRef(name: string): Digest | undefined
-  /**
-   * Yields the names that begin with the given text, with their revisions, in any order. If a caller pauses the
-   * iteration, names that are set during the pause may be missing. If this method is absent, callers look up each name
-   * with `getRef()`.
-   */
-  listRefs?(beginning: string): Iterable<readonly [string, Digest]>
 
   /**
    * Runs work while no other process that shares the store runs work of the same name. Throws LOCKED if another process still

@@ -85,30 +85,6 @@ export const storeConformance: readonly StoreCase[] = [
     },
   },
   {
-    name: 'listRefs(), if present, returns the same values as getRef()',
-    async check(store) {
-      if (store.listRefs === undefined) return
-      const [first, second] = [putTree(store, 'first').revision, putTree(store, 'second').revision]
-      for (const name of ['a/1', 'a/2', 'a/\u{10ffff}', 'b']) store.setRef(name, first)
-      await store.flush()
-      store.setRef('a/1', second)
-      store.setRef('a/2', undefined)
-      store.setRef('a/3', second)
-      const listed = [...store.listRefs('a/')].sort(([a], [b]) => (a < b ? -1 : 1))
-      const expected = [
-        ['a/1', second],
-        ['a/3', second],
-        ['a/\u{10ffff}', first],
-      ]
-      expect(JSON.stringify(listed) === JSON.stringify(expected), `listed ${JSON.stringify(listed)}`)
-      const many = Array.from({ length: 1_203 }, (_, i) => `many/${i}`)
-      for (const name of many) store.setRef(name, first)
-      await store.flush()
-      const names = [...store.listRefs('many/')].map(([name]) => name)
-      expect(JSON.stringify(names.sort()) === JSON.stringify(many.sort()), `listed ${names.length} of many`)
-    },
-  },
-  {
     name: 'notes, if present, are returned as they were put, and only for stored revisions',
     async check(store) {
       const { notes } = store

@@ -10,7 +10,7 @@ const echo = (): ToolDefinition =>
     description: 'Answers with its input.',
     properties: { text: { type: 'string' }, more: { type: 'object' } },
     required: ['text'],
-    aliases: ['words'],
+    aliases: { words: 'text' },
     run: async input => toolSuccess(JSON.stringify(input)),
   })
 
@@ -21,7 +21,7 @@ describe('input of a tool', () => {
     ['nothing', undefined, '{}'],
     ['null', null, '{}'],
     ['an empty text', ' ', '{}'],
-    ['an accepted alias', { words: 'a' }, '{"words":"a"}'],
+    ['an accepted alias', { words: 'a' }, '{"text":"a"}'],
     ['an object without a prototype', Object.assign(Object.create(null), { text: 'a' }), '{"text":"a"}'],
   ])('the tool accepts %s', async (_name, input, expected) => {
     expect(await echo().execute(input)).toEqual({ text: expected, isError: false })

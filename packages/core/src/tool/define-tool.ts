@@ -11,7 +11,7 @@ import {
   type ToolResult,
   toolFailure,
 } from './tool-definition.ts'
-import { findUnknownFields, readInput, type ToolInput } from './tool-input.ts'
+import { readFields, readInput, type ToolInput } from './tool-input.ts'
 
 /** The context of a call, as `run` receives it. No field is `undefined`. */
 export interface ToolCall {
@@ -34,11 +34,33 @@ interface ToolParts {
   readonly run: (input: ToolInput, call: ToolCall) => Promise<ToolResult>
 }
 
-interface DefinedParts extends ToolParts {
-  readonly properties: Readonly<Record<string, ToolInputField>>
+type Fields = Readonly<Record<string, ToolInputField>>
+
+/** The type of the values that a field accepts. */
+type FieldValue<Field extends ToolInputField> = Field extends { type: 'string' }
+  ? string
+  : Field extends { type: 'integer' }
+    ? number
+    : Field extends { type: 'array' }
+      ? readonly (string | number)[]
+      : ToolInput
+
+/** The checked fields of an input. A field that a call may leave out can be undefined. */
+type Values<Properties extends Fields, Needs> = {
+  readonly [Name in keyof Properties]:
+    | FieldValue<Properties[Name]>
+    | (Name extends keyof Needs ? never : undefined)
+}
+
+interface DefinedParts<Properties extends Fields, Needs> extends Omit<ToolParts, 'run'> {
+  readonly properties: Properties
+  /** The fields that no call may leave out or leave empty, with example values for models that do. @default {} */
+  readonly needs?: Needs & Partial<Record<keyof Properties, string>>
+  /** The fields that the schema requires. `run` checks those that are not in `needs`. @default the fields of `needs` */
   readonly required?: readonly string[]
-  /** Field names that are also accepted but not shown in the schema. */
-  readonly aliases?: readonly string[]
+  /** Names that are also accepted but not shown in the schema, each with the name of its field. @default {} */
+  readonly aliases?: Readonly<Record<string, string>>
+  readonly run: (input: Values<Properties, Needs>, call: ToolCall) => Promise<ToolResult>
 }
 
 interface SchemaParts extends ToolParts {
@@ -46,17 +68,16 @@ interface SchemaParts extends ToolParts {
   readonly schema: Readonly<Record<string, unknown>>
 }
 
-/** Defines a tool by its fields. An input with an unknown field is refused. */
-export function defineTool({
-  properties,
-  required = [],
-  aliases = [],
-  ...parts
-}: DefinedParts): ToolDefinition {
-  const fields = Object.keys(properties)
+/** Defines a tool by its fields. An input with an unknown field or a wrong value is refused. */
+export function defineTool<
+  const Properties extends Fields,
+  Needs extends Readonly<Record<string, string>> = Readonly<Record<never, string>>,
+>({ properties, needs, aliases = {}, run, ...parts }: DefinedParts<Properties, Needs>): ToolDefinition {
+  const { required = Object.keys(needs ?? {}) } = parts
   const schema = { type: 'object', properties, required, additionalProperties: false }
-  return toTool(parts, schema, fields, async (input, call) => {
-    return findUnknownFields(input, fields, aliases) ?? (await parts.run(input, call))
+  return toTool(parts, schema, Object.keys(properties), async (input, call) => {
+    const read = readFields(input, { properties, needs, aliases })
+    return 'isError' in read ? read : await run(read.values as Values<Properties, Needs>, call)
   })
 }
 
@@ -72,6 +93,16 @@ export function withCheck(
   tool: ToolDefinition,
   check: (name: string, input: unknown) => string | undefined,
 ): ToolDefinition {
+  return withExecute(tool, async (input, context) => {
+    context?.signal?.throwIfAborted()
+    const given = readInput(input, [])
+    const refusal = check(tool.name, 'isError' in given ? input : given.value)
+    return refusal === undefined ? await tool.execute(input, context) : toolFailure(refusal)
+  })
+}
+
+/** Returns a tool with the same definition that answers calls in another way. */
+export function withExecute(tool: ToolDefinition, execute: ToolDefinition['execute']): ToolDefinition {
   const { name, description, hints, reportsProgress } = tool
   return Object.freeze({
     name,
@@ -80,17 +111,12 @@ export function withCheck(
       return tool.inputSchema
     },
     ...defined({ hints, reportsProgress }),
-    async execute(input: unknown, context?: ToolContext): Promise<ToolResult> {
-      context?.signal?.throwIfAborted()
-      const given = readInput(input, [])
-      const refusal = check(name, 'isError' in given ? input : given.value)
-      return refusal === undefined ? await tool.execute(input, context) : toolFailure(refusal)
-    },
+    execute,
   })
 }
 
 function toTool(
-  { name, description, hints, reportsProgress, endsItself = false }: ToolParts,
+  { name, description, hints, reportsProgress, endsItself = false }: Omit<ToolParts, 'run'>,
   schema: Readonly<Record<string, unknown>>,
   fields: readonly string[],
   run: ToolParts['run'],

@@ -2,17 +2,14 @@ import type { Conversation } from '../activation/conversation.ts'
 import { type ResourceContent, readResource } from '../activation/read-resource.ts'
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
-import { quote, showValue } from '../quote.ts'
+import { quote } from '../quote.ts'
 import { shortDigest } from '../skill/digest.ts'
 import { decodePlainText } from '../skill/text.ts'
 import { defineTool } from './define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
-import { readTextField } from './tool-input.ts'
 import { TOOL_NAMES } from './tool-names.ts'
 
 const MAX_CHARACTERS = 40_000
-// The field names of RustFox. A model may know these names from `write_skill_file`.
-const ALIASES = ['skill_name', 'relative_path']
 
 /**
  * Creates the tool that reads a file of a skill. The file is read at the newest revision, or at a given revision that
@@ -40,30 +37,12 @@ export function createReadSkillFileTool(conversation: Conversation): ToolDefinit
         description: 'Characters to skip, to read on in a long file.',
       },
     },
-    required: ['skill', 'path'],
-    aliases: ALIASES,
-    async run(input, { signal }) {
-      const skill = readTextField(input, 'skill', 'skill_name')
-      if ('isError' in skill) return skill
-      const path = readTextField(input, 'path', 'relative_path')
-      if ('isError' in path) return path
-      const revision = readTextField(input, 'revision')
-      if ('isError' in revision) return revision
-      if (!skill.value || !path.value)
-        return toolFailure(
-          '"skill" and "path" are needed, for example {"skill": "pdf", "path": "references/forms.md"}',
-        )
-      const offset = input['offset'] ?? 0
-      if (typeof offset !== 'number' || !Number.isInteger(offset) || offset < 0) {
-        return toolFailure(`"offset" is ${showValue(offset)}; it must be a whole number from 0`)
-      }
+    needs: { skill: 'pdf', path: 'references/forms.md' },
+    // The field names of RustFox. A model may know these names from `write_skill_file`.
+    aliases: { skill_name: 'skill', relative_path: 'path' },
+    async run({ skill, path, revision, offset = 0 }, { signal }) {
       try {
-        const request = {
-          skill: skill.value,
-          path: path.value,
-          ...(revision.value ? { revision: revision.value } : {}),
-        }
-        return renderResource(await readResource(request, conversation, signal), offset)
+        return renderResource(await readResource({ skill, path, revision }, conversation, signal), offset)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown

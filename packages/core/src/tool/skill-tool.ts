@@ -15,7 +15,6 @@ import type { Skill } from '../skill/skill.ts'
 import { disallowedToolsOf } from '../skill/tool-list.ts'
 import { defineTool } from './define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
-import { readTextField } from './tool-input.ts'
 import { TOOL_NAMES } from './tool-names.ts'
 
 const MAX_LISTED_SKILLS = 200
@@ -37,11 +36,9 @@ export function createSkillTool(conversation: Conversation, toolName: string): T
         description: 'Name of the skill as listed, for example "pdf". Empty to list all.',
       },
     },
-    async run(input, { signal }) {
-      const name = readTextField(input, 'name')
-      if ('isError' in name) return name
+    async run({ name = '' }, { signal }) {
       try {
-        return toResult(await loadSkill(name.value ?? '', conversation, signal), conversation, toolName)
+        return toResult(await loadSkill(name, conversation, signal), conversation, toolName)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown

@@ -1,6 +1,7 @@
 import { defined } from '../defined.ts'
 import type { Digest } from '../skill/digest.ts'
-import type { ToolContext, ToolDefinition, ToolResult } from './tool-definition.ts'
+import { withExecute } from './define-tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
 
 /** One use of a skill: its instructions, a file or the result of a script entered a conversation. */
 export interface SkillUse {
@@ -19,21 +20,17 @@ export interface SkillUse {
 
 /** Returns a tool that reports each successful use of a skill. */
 export function withUses(tool: ToolDefinition, report: (use: SkillUse) => void): ToolDefinition {
-  const { name, description, hints, reportsProgress } = tool
-  return Object.freeze({
-    name,
-    description,
-    get inputSchema() {
-      return tool.inputSchema
-    },
-    ...defined({ hints, reportsProgress }),
-    async execute(input: unknown, context?: ToolContext): Promise<ToolResult> {
-      const result = await tool.execute(input, context)
-      const { skill, revision, isError } = result
-      const callId = context?.callId ?? undefined
-      if (skill !== undefined && revision !== undefined && !isError)
-        report({ skill, revision, by: 'model', tool: name, ...defined({ callId }) })
-      return result
-    },
+  return withExecute(tool, async (input, context) => {
+    const result = await tool.execute(input, context)
+    const { skill, revision, isError } = result
+    if (skill !== undefined && revision !== undefined && !isError)
+      report({
+        skill,
+        revision,
+        by: 'model',
+        tool: tool.name,
+        ...defined({ callId: context?.callId ?? undefined }),
+      })
+    return result
   })
 }

@@ -1,5 +1,5 @@
 import { quoteAll, shorten, showValue } from '../quote.ts'
-import { type ToolResult, toolFailure } from './tool-definition.ts'
+import { type ToolInputField, type ToolResult, toolFailure } from './tool-definition.ts'
 
 /** The fields of an input, by name. */
 export type ToolInput = Readonly<Record<string, unknown>>
@@ -24,38 +24,59 @@ function show(input: unknown): string {
   return typeof input === 'string' ? shorten(input, MAX_SHOWN) : showValue(input, MAX_SHOWN)
 }
 
+/** The fields that a tool accepts. */
+export interface AcceptedFields {
+  readonly properties: Readonly<Record<string, ToolInputField>>
+  readonly needs: Readonly<Record<string, string | undefined>> | undefined
+  readonly aliases: Readonly<Record<string, string>>
+}
+
 /**
- * Reads a text field of an input. `keys` are the names that the field may have. Returns an error for the model if the
- * value is not a text.
+ * Reads the fields of an input. An object may also be JSON text, and a list may contain numbers. Returns an error for the
+ * model for an unknown field, a wrong value, and a missing or empty field that is needed.
  */
-export function readTextField(
+export function readFields(
   input: ToolInput,
-  ...keys: readonly [string, ...string[]]
-): { readonly value: string | undefined } | ToolResult {
-  const key = keys.find(each => Object.hasOwn(input, each)) ?? keys[0]
-  const value = Object.hasOwn(input, key) ? input[key] : undefined
-  if (value === undefined || value === null) return { value: undefined }
-  if (typeof value === 'string') return { value }
-  return toolFailure(`"${key}" is ${showValue(value)}; it must be text`)
+  { properties, needs = {}, aliases }: AcceptedFields,
+): { readonly values: ToolInput } | ToolResult {
+  const known = Object.keys(properties)
+  const unknown = Object.keys(input).filter(key => !known.includes(key) && !Object.hasOwn(aliases, key))
+  if (unknown.length > 0) return toolFailure(`${describeUnknownFields(unknown)}; ${listFields(known)}`)
+  const values: Record<string, unknown> = {}
+  for (const [name, { type }] of Object.entries(properties)) {
+    const names = [name, ...Object.keys(aliases).filter(alias => aliases[alias] === name)]
+    const key = names.find(each => Object.hasOwn(input, each)) ?? name
+    const value = Object.hasOwn(input, key) ? (input[key] ?? undefined) : undefined
+    if (value === undefined) continue
+    const parsed = type === 'object' && typeof value === 'string' ? parseJson(value) : value
+    const { isRight, needed } = TYPES[type]
+    if (!isRight(parsed)) return toolFailure(`"${key}" is ${showValue(value)}; it must be ${needed}`)
+    values[name] = parsed
+  }
+  if (Object.keys(needs).every(name => (values[name] ?? '') !== '')) return { values }
+  return toolFailure(describeNeeds(needs))
 }
 
-/** Reads an object field, which a model may have sent as JSON text. Returns an empty object if the field is absent. */
-export function readObjectField(input: ToolInput, key: string): { readonly value: ToolInput } | ToolResult {
-  const value = input[key] ?? {}
-  const parsed = typeof value === 'string' ? parseJson(value) : value
-  if (isObject(parsed)) return { value: parsed }
-  return toolFailure(`"${key}" is ${showValue(value)}; it must be an object, for example {}`)
+const TYPES: Readonly<
+  Record<ToolInputField['type'], { readonly isRight: (value: unknown) => boolean; readonly needed: string }>
+> = {
+  string: { isRight: value => typeof value === 'string', needed: 'text' },
+  integer: {
+    isRight: value => Number.isInteger(value) && (value as number) >= 0,
+    needed: 'a whole number from 0',
+  },
+  object: { isRight: isObject, needed: 'an object, for example {}' },
+  array: {
+    isRight: value =>
+      Array.isArray(value) && value.every(each => typeof each === 'string' || typeof each === 'number'),
+    needed: 'a list of texts',
+  },
 }
 
-/** Returns an error for the model that names the unknown fields of an input; `undefined` if all fields are known. */
-export function findUnknownFields(
-  input: ToolInput,
-  known: readonly string[],
-  aliases: readonly string[],
-): ToolResult | undefined {
-  const unknown = Object.keys(input).filter(key => !known.includes(key) && !aliases.includes(key))
-  if (unknown.length === 0) return undefined
-  return toolFailure(`${describeUnknownFields(unknown)}; ${listFields(known)}`)
+function describeNeeds(needs: Readonly<Record<string, string | undefined>>): string {
+  const names = Object.keys(needs).map(name => `"${name}"`)
+  const example = Object.entries(needs).map(([name, value]) => `"${name}": ${showValue(value)}`)
+  return `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} needed, for example {${example.join(', ')}}`
 }
 
 /** Describes the unknown fields of an input. */
