@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
+import { ERAS, type Harness, listen, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 import { SkillMcp } from './skill-mcp.ts'
-import { ERAS, type Harness, listen, open, text } from './testing/mcp-harness.ts'
 
 describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s', era => {
   test('offers two constant tools, whose answers name the generation and the skill revision', async () => {
