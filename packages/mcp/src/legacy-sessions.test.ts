@@ -24,7 +24,7 @@ async function send(message: object, session?: string | null): Promise<IncomingR
 }
 
 function open({ maxSessions = 1, secret = 'secret' } = {}): LegacySessions {
-  const limits = { maxSessions, graceMs: 60_000, idleMs: 60_000 }
+  const limits = { maxSessions, idleMs: 60_000 }
   const seal = new SessionSeal(secret)
   return new LegacySessions({ clock: systemClock, seal, currentDigest: () => 'sha256:1', ...limits })
 }

@@ -16,8 +16,6 @@ export interface LegacySessionsOptions {
   /** Returns the digest of the newest generation. */
   readonly currentDigest: () => string
   readonly maxSessions: number
-  /** How long a session is safe from eviction after its last request, in milliseconds. */
-  readonly graceMs: number
   /** How long an unused session stays open after its last request, in milliseconds. */
   readonly idleMs: number
 }
@@ -54,6 +52,8 @@ interface LegacySession extends SessionServer {
   lastUsed: number
 }
 
+/** How long a session is safe from eviction after its last request, in milliseconds. */
+const GRACE_MS = 30_000
 /** Limits the memory for sessions that clients have ended. */
 const MAX_ENDED = 1_000
 
@@ -158,9 +158,9 @@ export class LegacySessions {
   }
 
   #refuse(): Response {
-    const { maxSessions, graceMs } = this.#options
-    const idleAt = [...this.#sessions.values()].filter(isUnused).map(({ lastUsed }) => lastUsed + graceMs)
-    const waitMs = Math.min(graceMs, ...idleAt.map(time => time - this.#now))
+    const { maxSessions } = this.#options
+    const idleAt = [...this.#sessions.values()].filter(isUnused).map(({ lastUsed }) => lastUsed + GRACE_MS)
+    const waitMs = Math.min(GRACE_MS, ...idleAt.map(time => time - this.#now))
     const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
     const reason = `${maxSessions} sessions are in use, which is the limit; try again in ${seconds} s`
     return toErrorResponse(503, -32_000, reason, { 'Retry-After': String(seconds) })
@@ -214,7 +214,7 @@ export class LegacySessions {
 
   /** Evicts the session that has been idle for longest. Returns `false` if no session is idle. */
   #makeRoom(): boolean {
-    const limit = this.#now - this.#options.graceMs
+    const limit = this.#now - GRACE_MS
     const idle = [...this.#sessions.values()].filter(each => isUnused(each) && each.lastUsed <= limit)
     const oldest = idle.sort((a, b) => a.lastUsed - b.lastUsed)[0]
     if (oldest === undefined) return false

@@ -1,7 +1,6 @@
 import type { McpRequestContext, McpServer } from '@modelcontextprotocol/server'
 import { type Logger, SkillError, type SkillScope } from '@skillstoke/core'
 import {
-  checkChoice,
   checkNumber,
   checkOptions,
   checkWholeNumber,
@@ -40,27 +39,15 @@ export interface SkillMcpOptions {
   readonly requestsPerMinute?: number
   /** Called after each request that used a skill or was refused. @default nothing */
   readonly audit?: (entry: AuditEntry) => void
-  /** How long a 2026-era client may cache an answer, in whole milliseconds. @default 0 */
-  readonly ttlMs?: number
-  /**
-   * Who may share a cached answer: the clients of one user (`'private'`), or all clients (`'public'`).
-   * @default 'private'
-   */
-  readonly cacheScope?: 'private' | 'public'
   /** Maximum number of entries in one page of a list. Several clients read only the first page. @default 1,000 */
   readonly pageSize?: number
   /** Minimum time between two notifications of changes, in milliseconds. @default 250 */
   readonly notificationIntervalMs?: number
   /**
-   * Maximum number of open 2025-era HTTP sessions. If all sessions are in use, a new client gets 503 with
-   * `Retry-After`. @default 256
+   * Maximum number of open 2025-era HTTP sessions. If all sessions are in use or were used within the last 30
+   * seconds, a new client gets 503 with `Retry-After`. @default 256
    */
   readonly maxSessions?: number
-  /**
-   * How long a 2025-era HTTP session is safe from eviction after its last request, in milliseconds. A session with an
-   * open stream is never evicted. @default 30,000
-   */
-  readonly sessionGraceMs?: number
   /**
    * How long the server keeps an unused 2025-era HTTP session in memory, in milliseconds. `Infinity` means forever. A
    * request of its client continues a session that is no longer in memory. @default 1,800,000
@@ -109,12 +96,9 @@ const KNOWN: KnownOptions<SkillMcpOptions> = {
   access: true,
   requestsPerMinute: true,
   audit: true,
-  ttlMs: true,
-  cacheScope: true,
   pageSize: true,
   notificationIntervalMs: true,
   maxSessions: true,
-  sessionGraceMs: true,
   sessionIdleMs: true,
   sessionKey: true,
   stateless: true,
@@ -140,12 +124,9 @@ export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
   version: '0.0.0',
   instructions: '',
   requestsPerMinute: Infinity,
-  ttlMs: 0,
-  cacheScope: 'private',
   pageSize: 1_000,
   notificationIntervalMs: 250,
   maxSessions: 256,
-  sessionGraceMs: 30_000,
   sessionIdleMs: 1_800_000,
   stateless: false,
   maxRequestBytes: 1_048_576,
@@ -154,20 +135,16 @@ export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
   authorTools: false,
 })
 
-const CACHE_SCOPES = ['private', 'public'] as const
 const MIN_KEY_LENGTH = 32
 
 /** Returns the checked options with their defaults. @throws {SkillError} INVALID_OPTION */
 export function resolveOptions(given: SkillMcpOptions): SkillMcpOptions & Readonly<McpDefaults> {
   checkOptions('SkillMcp', given, KNOWN)
   const options = { ...DEFAULT_MCP_OPTIONS, ...given }
-  checkWholeNumber('ttlMs', options.ttlMs, 0)
-  checkChoice('cacheScope', options.cacheScope, CACHE_SCOPES)
   checkWholeNumber('pageSize', options.pageSize, 1)
   checkNumber('requestsPerMinute', options.requestsPerMinute, 1)
   checkNumber('notificationIntervalMs', options.notificationIntervalMs, 0, LONGEST_TIMER_MS)
   checkWholeNumber('maxSessions', options.maxSessions, 1)
-  checkNumber('sessionGraceMs', options.sessionGraceMs, 0, LONGEST_TIMER_MS)
   checkNumber('sessionIdleMs', options.sessionIdleMs, 1)
   checkWholeNumber('maxRequestBytes', options.maxRequestBytes, 1)
   const { sessionKey } = options

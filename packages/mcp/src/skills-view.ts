@@ -84,10 +84,8 @@ export class SkillsView {
     this.#reader = skills.forConversation(this.#scope)
     this.#source = new RuntimeSkillSource(this.#reader, { pageSize: options.pageSize, logger })
     this.#prompts = new SkillPrompts(this.#reader, options)
-    const { ttlMs, cacheScope } = options
     this.#extension = new SkillsExtension({
       source: this.#source,
-      cacheHint: { ttlMs, cacheScope },
       onWarning: ({ path, message }) => parts.warnOnce(`${path}: ${message}`),
     })
     this.modern = createMcpHandler(context => this.#createShortLived(context), {
