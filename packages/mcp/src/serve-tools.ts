@@ -127,11 +127,7 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
     // notification.
     if (!Number.isFinite(done) || done <= last) return
     last = done
-    const params = {
-      progressToken,
-      progress: done,
-      ...defined({ total, message }),
-    }
+    const params = { progressToken, progress: done, ...defined({ total, message }) }
     // Ignores failures, because a client that has disconnected needs no progress.
     mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
   }
@@ -164,20 +160,18 @@ function toWireTool(tool: ToolDefinition): Tool {
     annotations:
       hints === undefined
         ? { readOnlyHint: true, openWorldHint: false }
-        : {
-            ...defined({
-              readOnlyHint: hints.readOnly,
-              destructiveHint: hints.destructive,
-              idempotentHint: hints.idempotent,
-              openWorldHint: hints.openWorld,
-            }),
-          },
+        : defined({
+            readOnlyHint: hints.readOnly,
+            destructiveHint: hints.destructive,
+            idempotentHint: hints.idempotent,
+            openWorldHint: hints.openWorld,
+          }),
   }
 }
 
 function toMeta({ generation, revision }: ToolResult): Record<string, string> {
-  return {
-    ...(generation === undefined ? {} : { [GENERATION_META_KEY]: generation }),
-    ...(revision === undefined ? {} : { [REVISION_META_KEY]: revision }),
-  }
+  return defined({ [GENERATION_META_KEY]: generation, [REVISION_META_KEY]: revision }) as Record<
+    string,
+    string
+  >
 }

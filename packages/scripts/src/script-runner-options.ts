@@ -2,6 +2,7 @@ import {
   checkChoice,
   checkNumber,
   checkOptions,
+  defined,
   type KnownOptions,
   LONGEST_TIMER_MS,
 } from '@skillstoke/core/internal'
@@ -102,8 +103,8 @@ export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): Resolv
     checkNumber(name, options.limits?.[name], 0, LONGEST_TIMER_MS)
   return {
     ...DEFAULT_SCRIPT_RUNNER_OPTIONS,
-    ...omitUndefined(options),
-    limits: { ...DEFAULT_OUTPUT_LIMITS, ...omitUndefined(options.limits ?? {}) },
+    ...defined(options),
+    limits: { ...DEFAULT_OUTPUT_LIMITS, ...defined(options.limits ?? {}) },
   }
 }
 
@@ -117,7 +118,3 @@ const LEAST = {
   loadTimeoutMs: 0,
   drainMs: 0,
 } as const satisfies Record<Exclude<keyof ScriptRunnerDefaults, 'sandbox'>, number>
-
-function omitUndefined<T extends object>(options: T): T {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T
-}
