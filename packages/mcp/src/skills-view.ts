@@ -16,7 +16,7 @@ import {
   type SkillScope,
   type SkillSession,
 } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import { type AttachedParts, attachSkills } from './attach-skills.ts'
 import { ChangeNotifications, type ChangeSet, LISTS, toChangeSet } from './change-notifications.ts'
@@ -272,10 +272,10 @@ export class SkillsView {
     isContinued = false,
   ): AttachedParts {
     const { skills, options, recent, trace, warnOnce } = this.#parts
-    const { onSessionChange, commandTools, adminTools } = options
+    const { onSessionChange } = options
     const authorTools = options.authorTools ? this.#createAuthorTools(session) : []
     return {
-      tools: new ServedTools(skills, constant, { ...this.#scope, commandTools, adminTools, authorTools }),
+      tools: new ServedTools(skills, constant, authorTools, { ...options, ...this.#scope }),
       prompts: this.#prompts,
       source: this.#source,
       extension: this.#extension,
@@ -286,10 +286,9 @@ export class SkillsView {
         session === undefined
           ? await skills.expandSlash(message, { ...this.#scope, values })
           : await session.expandSlash(message, { values }),
-      ...(session === undefined ? {} : { session }),
+      ...defined({ session, onCall: onSessionChange }),
       isContinued,
       catalog: session === undefined ? '' : this.#catalogOf(session),
-      ...(onSessionChange === undefined ? {} : { onCall: onSessionChange }),
       warn: warnOnce,
     }
   }
