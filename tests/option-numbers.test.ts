@@ -55,12 +55,10 @@ const UNLIMITED: Readonly<Record<string, Call>> = {
 
 /** Options that require a finite number. */
 const FINITE: Readonly<Record<string, Call>> = {
-  ttlMs: (ttlMs, skills) => new SkillMcp(skills, { ttlMs }),
   pageSize: (pageSize, skills) => new SkillMcp(skills, { pageSize }),
   notificationIntervalMs: (notificationIntervalMs, skills) =>
     new SkillMcp(skills, { notificationIntervalMs }),
   maxSessions: (maxSessions, skills) => new SkillMcp(skills, { maxSessions }),
-  sessionGraceMs: (sessionGraceMs, skills) => new SkillMcp(skills, { sessionGraceMs }),
   maxRequestBytes: (maxRequestBytes, skills) => new SkillMcp(skills, { maxRequestBytes }),
   pollMs: pollMs => openDecisions('', { pollMs }),
   'maxRecords of MemoryRevisionLog': maxRecords => new MemoryRevisionLog({ maxRecords }),

@@ -48,43 +48,33 @@ export type PresetName = (typeof PRESET_NAMES)[number]
  * ```
  */
 export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
-  default: { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {} },
+  default: toPreset({}),
   /**
    * Folders are watched and must exist; a change is published when no file has changed for 500 ms. The catalog is a Markdown list, the tool is `activate_skill`, and unbinding keeps the tools.
    */
-  exo: {
+  exo: toPreset({
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } }, catalog: { format: listActive } },
     source: { reading: EXO_READING, onMissing: 'throw' },
     session: { delivery: 'rebuild', skillToolName: 'activate_skill', describeUnknownSkill: listActiveNames },
     binding: { unbind: 'keep' },
-    writer: {},
-    mcp: {},
-  },
+  }),
   /**
    * When a skill is requested, its scripts are checked for changes. Scripts are also watched, and a change is published
    * when no file has changed for 500 ms. Each command is an MCP tool of its own.
    */
-  omni: {
+  omni: toPreset({
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } } },
-    source: {},
-    session: {},
-    binding: {},
-    writer: {},
     mcp: { commandTools: true, adminTools: true, notificationIntervalMs: 1_000 },
-  },
+  }),
   /** Folders are not watched. Each request reads the current files. */
-  crabtalk: {
+  crabtalk: toPreset({
     runtime: { catalog: { format: 'markdown' } },
     source: { watching: 'off' },
-    session: {},
-    binding: {},
-    writer: {},
-    mcp: {},
-  },
+  }),
   /**
    * Skills are read again only when the agent calls the reload tool. The system text of every model call contains the catalog. Skills that one agent writes are served to all agents immediately.
    */
-  rustfox: {
+  rustfox: toPreset({
     runtime: {
       tuning: { triggers: { onAccess: false, onRequest: false } },
       review: { agentWrites: 'live' },
@@ -95,15 +85,13 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
       layout: { standaloneFiles: true, fileNames: ['SKILL.md', 'AGENT.md'] },
     },
     session: { delivery: 'rebuild' },
-    binding: {},
     // As in RustFox, the source serves every name that the writer allows. Reserved words in a name cause only a warning.
     writer: { names: /^[a-z0-9-]{1,64}$/, reservedNames: [] },
-    mcp: {},
-  },
+  }),
   /**
    * Folders are scanned at each request. For skills of the same name, a later folder overrides an earlier folder. A skill counts as changed only if its frontmatter or its location changed.
    */
-  pai: {
+  pai: toPreset({
     runtime: {
       onDuplicate: 'last-wins',
       tuning: { modifiedOn: ['frontmatter', 'location'] },
@@ -112,11 +100,12 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     },
     source: { watching: 'off', reading: { missingName: 'error' }, onMissing: 'empty' },
     session: { delivery: 'rebuild', applyAt: 'turn' },
-    binding: {},
-    writer: {},
-    mcp: {},
-  },
+  }),
 })
+
+function toPreset(fields: Partial<Preset>): Preset {
+  return { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {}, ...fields }
+}
 
 /** Returns the catalog in Exo's format, without inactive skills. */
 function listActive(skills: readonly Skill[], omitted: number): string {

@@ -1,14 +1,21 @@
 import {
   type BindableAgent,
   type BindOptions,
+  type LoadedSkill,
   type Logger,
   type MemorySource,
   type RegistryUpdate,
   SkillError,
-  type SkillRuntime,
   type ToolMap,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, LATE, silentLogger, waitAtMost } from '@skillstoke/core/internal'
+import {
+  checkOptions,
+  defined,
+  type KnownOptions,
+  LATE,
+  silentLogger,
+  waitAtMost,
+} from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import type { ExoSkill } from './exo-skill.ts'
 import { fromLoadedSkill } from './exo-skill.ts'
@@ -78,13 +85,10 @@ export class SkillSyncManager implements AsyncDisposable {
   readonly #clock: Clock
   readonly #watchers: SkillWatcherLike[] = []
   readonly #places = new Map<SkillWatcherLike, MemorySource>()
-  /** Agents that `bindAgent()` has bound or is still binding. `unbindAgent()` removes an agent from this set. */
-  readonly #agents = new Set<BindableAgent>()
   #tasks: Task[] = []
   #turn: Promise<void> = Promise.resolve()
   /** Aborts the watchers that start() started; absent after stop(). */
   #stopping: AbortController | undefined
-  #isRunning = false
   #unsubscribe: (() => void) | undefined
 
   /** @param tools a resolver, or a map from skill names to tools */
@@ -113,16 +117,19 @@ export class SkillSyncManager implements AsyncDisposable {
    * `unbindAgent()` during this time cancels the binding.
    */
   async bindAgent(agent: BindableAgent): Promise<void> {
-    const isNew = !this.#agents.has(agent)
-    this.#agents.add(agent)
-    try {
-      const runtime = await this.#registry.open()
-      if (!this.#agents.has(agent)) return
-      await waitAtMost(this.#clock, BIND_PATIENCE_MS, this.#bind(runtime, agent))
-    } catch (thrown) {
-      if (isNew) this.#agents.delete(agent)
-      throw thrown
-    }
+    const { instructionsBuilder, unbind } = this.#options
+    const runtime = await this.#registry.open()
+    const binding = runtime.bind(agent, {
+      tools: { resolve: async skill => await this.#resolver.resolve(await this.#registry.view(skill)) },
+      ...defined({
+        unbind,
+        instructions:
+          instructionsBuilder &&
+          ((skills: readonly LoadedSkill[]) =>
+            instructionsBuilder(skills.map(fromLoadedSkill).filter(({ active }) => active))),
+      }),
+    })
+    await waitAtMost(this.#clock, BIND_PATIENCE_MS, binding)
   }
 
   /**
@@ -131,15 +138,8 @@ export class SkillSyncManager implements AsyncDisposable {
    * again
    */
   async unbindAgent(agent: BindableAgent): Promise<void> {
-    if (!this.#agents.delete(agent)) return
     const runtime = await this.#registry.open()
-    if (this.#agents.has(agent)) return // it was bound again in the meantime
-    try {
-      await runtime.unbind(agent)
-    } catch (thrown) {
-      this.#agents.add(agent)
-      throw thrown
-    }
+    await runtime.unbind(agent)
   }
 
   /**
@@ -150,7 +150,7 @@ export class SkillSyncManager implements AsyncDisposable {
     this.#stopping ??= new AbortController()
     const stopping = this.#stopping
     await this.#inTurn(async () => {
-      if (this.#isRunning) return
+      if (this.#unsubscribe !== undefined) return
       try {
         await this.#begin(stopping.signal)
       } catch (thrown) {
@@ -173,7 +173,6 @@ export class SkillSyncManager implements AsyncDisposable {
       await Promise.all(tasks.map(task => this.#end(task)))
       this.#unsubscribe?.()
       this.#unsubscribe = undefined
-      this.#isRunning = false
     })
   }
 
@@ -192,7 +191,6 @@ export class SkillSyncManager implements AsyncDisposable {
     const runtime = await this.#registry.open()
     for (const watcher of this.#watchers)
       if (!this.#places.has(watcher)) this.#places.set(watcher, await this.#registry.addPlace())
-    this.#isRunning = true
     this.#unsubscribe = runtime.subscribe(update => this.#emit(update), { phase: 'events' })
     this.#tasks = [...this.#places].map(([watcher, place]) => this.#follow(watcher, place, signal))
     await Promise.all(this.#tasks.map(({ begun }) => begun))
@@ -234,17 +232,6 @@ export class SkillSyncManager implements AsyncDisposable {
     if (outcome === LATE) this.#logger.warn('a watcher did not stop in time', { timeoutMs: END_MS })
   }
 
-  async #bind(runtime: SkillRuntime, agent: BindableAgent): Promise<void> {
-    const { instructionsBuilder, unbind } = this.#options
-    await runtime.bind(agent, {
-      tools: { resolve: async skill => await this.#resolver.resolve(await this.#registry.view(skill)) },
-      ...(unbind === undefined ? {} : { unbind }),
-      ...(instructionsBuilder === undefined
-        ? {}
-        : { instructions: skills => instructionsBuilder(skills.map(fromLoadedSkill).filter(isActive)) }),
-    })
-  }
-
   async #emit(update: RegistryUpdate): Promise<void> {
     const { eventBus } = this.#options
     if (eventBus === undefined) return
@@ -265,8 +252,4 @@ export class SkillSyncManager implements AsyncDisposable {
       }
     }
   }
-}
-
-function isActive({ active }: ExoSkill): boolean {
-  return active
 }

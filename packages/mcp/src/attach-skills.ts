@@ -8,7 +8,7 @@ import {
 import { SKILLS_EXTENSION_ID, type SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import type { Digest, SkillReader, SkillSession } from '@skillstoke/core'
 import type { ClientLoads } from './client-loads.ts'
-import { type HostHandlers, listOfHost, takeHostHandlers } from './host-handlers.ts'
+import { type HostHandlers, listOfHost, passToHost, takeHostHandlers } from './host-handlers.ts'
 import { limitErrors } from './limit-errors.ts'
 import { requireShort } from './message-faults.ts'
 import type { RecentGenerations } from './recent-generations.ts'
@@ -90,9 +90,6 @@ function servePrompts(mcp: McpServer, parts: AttachedParts, host: HostHandlers):
   })
   mcp.server.setRequestHandler('prompts/get', async (request, context) => {
     const { name, arguments: given = {} } = request.params
-    const others = await listOfHost<Prompt>(host, PROMPTS, request, context)
-    if (others.some(other => other.name === name))
-      return (await host.get('prompts/get')?.(request, context)) as never
     return await trace.call(
       'prompts/get',
       { name, context, client: clientOf(mcp, context) },
@@ -107,6 +104,10 @@ function servePrompts(mcp: McpServer, parts: AttachedParts, host: HostHandlers):
         return answer
       },
     )
+  })
+  passToHost(mcp, 'prompts/get', host, async ({ name }, context) => {
+    const others = await listOfHost<Prompt>(host, PROMPTS, {}, context)
+    return others.every(other => other.name !== name)
   })
 }
 
@@ -154,11 +155,6 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
   mcp.server.setRequestHandler('resources/read', async (request, context) => {
     const { uri } = request.params
     requireShort('URI', uri)
-    if (!isSkillScheme(uri)) {
-      const read = host.get('resources/read')
-      if (read === undefined) throw new ResourceNotFoundError(uri)
-      return (await read(request, context)) as never
-    }
     return await trace.call(
       'resources/read',
       { name: uri, context, client: clientOf(mcp, context) },
@@ -175,6 +171,10 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
       },
     )
   })
+  passToHost(mcp, 'resources/read', host, ({ uri }) => {
+    requireShort('URI', uri)
+    return isSkillScheme(uri)
+  })
 }
 
 function serveCompletions(mcp: McpServer, { prompts, source }: AttachedParts, host: HostHandlers): void {
@@ -187,7 +187,7 @@ function serveCompletions(mcp: McpServer, { prompts, source }: AttachedParts, ho
     const choices =
       ref.type === 'ref/prompt' ? prompts.complete(ref.name, argument.name, argument.value) : undefined
     if (choices !== undefined) return toCompletion(choices)
-    return (await host.get('completion/complete')?.(request, context)) as never
+    return (await host.get('completion/complete')?.(request as never, context)) as never
   })
 }
 
@@ -207,13 +207,13 @@ function serveSubscriptions(mcp: McpServer, subscribed: Set<string>, host: HostH
         `this connection has ${MAX_SUBSCRIPTIONS} subscriptions, which is the limit`,
       )
     }
-    if (!isSkillScheme(uri)) await host.get('resources/subscribe')?.(request, context)
+    if (!isSkillScheme(uri)) await host.get('resources/subscribe')?.(request as never, context)
     subscribed.add(uri)
     return {}
   })
   mcp.server.setRequestHandler('resources/unsubscribe', async (request, context) => {
     const { uri } = request.params
-    if (!isSkillScheme(uri)) await host.get('resources/unsubscribe')?.(request, context)
+    if (!isSkillScheme(uri)) await host.get('resources/unsubscribe')?.(request as never, context)
     subscribed.delete(uri)
     return {}
   })

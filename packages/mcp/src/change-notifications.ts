@@ -5,24 +5,21 @@ import { looksSame } from './skill-face.ts'
 import { isSamePrompt } from './skill-prompts.ts'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
-/** A notification that summarises one or more updates for clients. */
-export interface ChangeNotification {
-  /** Whether the list of resources changed, because a skill was added or removed or has a new description. */
-  readonly isListChanged: boolean
-  /** Changed files and folders. A folder counts as changed if any file inside it changed. */
-  readonly uris: ReadonlySet<string>
-  /** Whether the list of prompts changed. */
-  readonly arePromptsChanged: boolean
-  /** Whether a tool was added, was removed or has a new description. */
-  readonly areToolsChanged: boolean
-}
+/** The lists whose changes clients are notified of, by their notifications. */
+export const LISTS = ['resources/list_changed', 'prompts/list_changed', 'tools/list_changed'] as const
+
+/**
+ * What changed for clients: members of `LISTS`, and the URIs of files and folders. A folder counts as changed if any file
+ * inside it changed.
+ */
+export type ChangeSet = ReadonlySet<string>
 
 export interface ChangeNotificationsOptions {
   readonly clock: Clock
   /** Minimum time between two notifications, in milliseconds. */
   readonly intervalMs: number
   readonly isInScope: (name: string) => boolean
-  readonly send: (notification: ChangeNotification) => void
+  readonly send: (changes: ChangeSet) => void
 }
 
 /**
@@ -32,7 +29,7 @@ export interface ChangeNotificationsOptions {
  */
 export class ChangeNotifications {
   readonly #options: ChangeNotificationsOptions
-  #held: ChangeNotification | undefined
+  #held: ChangeSet | undefined
   #cancelTimer: (() => void) | undefined
 
   constructor(options: ChangeNotificationsOptions) {
@@ -40,19 +37,18 @@ export class ChangeNotifications {
   }
 
   add(update: RegistryUpdate): void {
-    const notification = toNotification(update.changes, this.#options.isInScope)
-    const { isListChanged, arePromptsChanged, uris } = notification
-    if (isListChanged || arePromptsChanged || uris.size > 0) this.#tell(notification)
+    const changes = toChangeSet(update.changes, this.#options.isInScope)
+    if (changes.size > 0) this.#tell(changes)
   }
 
   /** Records that the list of tools changed. */
   addToolChange(): void {
-    this.#tell({ isListChanged: false, arePromptsChanged: false, uris: new Set(), areToolsChanged: true })
+    this.#tell(new Set(['tools/list_changed']))
   }
 
-  #tell(notification: ChangeNotification): void {
-    if (this.#cancelTimer === undefined) this.#send(notification)
-    else this.#held = this.#held === undefined ? notification : mergeNotifications(this.#held, notification)
+  #tell(changes: ChangeSet): void {
+    if (this.#cancelTimer === undefined) this.#send(changes)
+    else this.#held = this.#held?.union(changes) ?? changes
   }
 
   close(): void {
@@ -61,10 +57,10 @@ export class ChangeNotifications {
     this.#held = undefined
   }
 
-  #send(notification: ChangeNotification): void {
+  #send(changes: ChangeSet): void {
     const { clock, intervalMs, send } = this.#options
     this.#cancelTimer = clock.after(intervalMs, () => this.#onInterval(), { background: true })
-    send(notification)
+    send(changes)
   }
 
   #onInterval(): void {
@@ -75,31 +71,14 @@ export class ChangeNotifications {
   }
 }
 
-/** Returns one notification of the changes of two. */
-export function mergeNotifications(
-  first: ChangeNotification,
-  second: ChangeNotification,
-): ChangeNotification {
-  return {
-    isListChanged: first.isListChanged || second.isListChanged,
-    arePromptsChanged: first.arePromptsChanged || second.arePromptsChanged,
-    uris: first.uris.union(second.uris),
-    areToolsChanged: first.areToolsChanged || second.areToolsChanged,
-  }
-}
-
-/** Returns the notification about changes for the clients with one scope. */
-export function toNotification(
-  all: readonly SkillChange[],
-  isInScope: (name: string) => boolean,
-): ChangeNotification {
+/** Returns what changes mean for the clients with one scope. */
+export function toChangeSet(all: readonly SkillChange[], isInScope: (name: string) => boolean): ChangeSet {
   const changes = all.filter(change => isInScope(change.name))
-  return {
-    isListChanged: changes.some(isListed),
-    arePromptsChanged: changes.some(isPromptChanged),
-    uris: new Set(changes.flatMap(change => [...changedUris(change)])),
-    areToolsChanged: false,
-  }
+  return new Set([
+    ...(changes.some(isListed) ? ['resources/list_changed'] : []),
+    ...(changes.some(isPromptChanged) ? ['prompts/list_changed'] : []),
+    ...changes.flatMap(change => [...changedUris(change)]),
+  ])
 }
 
 function isListed(change: SkillChange): boolean {

@@ -1,22 +1,20 @@
-import type { McpServer, ServerNotifier } from '@modelcontextprotocol/server'
-import { type ChangeNotification, mergeNotifications } from './change-notifications.ts'
+import type { McpServer, ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
+import { type ChangeSet, LISTS } from './change-notifications.ts'
 import type { RequestTrace } from './request-trace.ts'
 
 /** A server object that lives as long as its connection, because it sends notifications to the client. */
 export interface Connection {
   readonly server: McpServer
-  /** URIs that the client subscribed to; `'everything'` if they are unknown, or if the SDK filters the updates. */
-  readonly subscribed: ReadonlySet<string> | 'everything'
+  /** URIs that the client subscribed to; `EVERYTHING` if they are unknown, or if the SDK filters the updates. */
+  readonly subscribed: Pick<ChangeSet, 'has'>
   /** What changed while the client had no stream for notifications; `undefined` while it has one. */
-  missed: ChangeNotification | undefined
+  missed: ChangeSet | undefined
   wasConnected: boolean
 }
 
-type SdkServer = McpServer['server']
-
 export interface ConnectionsOptions {
   /** Notifies the streams of 2026-era clients over HTTP. */
-  readonly streams: ServerNotifier
+  readonly streams: ServerEventBus
   readonly trace: RequestTrace
   readonly onError: (error: unknown) => void
 }
@@ -48,62 +46,64 @@ export class Connections {
   /** Sends what a client missed when its stream opens. Collects what it misses when its stream ends. */
   setListening(connection: Connection, isListening: boolean): void {
     const { missed } = connection
-    connection.missed = isListening ? undefined : NOTHING
+    connection.missed = isListening ? undefined : new Set()
     if (isListening && missed !== undefined) this.#send(missed, [connection])
   }
 
   /** Notifies every client. */
-  notify(change: ChangeNotification): void {
+  notify(changes: ChangeSet): void {
     const listening: Connection[] = []
     for (const connection of this.#open) {
       const isConnected = connection.server.isConnected()
-      if (connection.missed !== undefined)
-        connection.missed = limitMissed(mergeNotifications(connection.missed, change))
+      if (connection.missed !== undefined) connection.missed = limitMissed(connection.missed.union(changes))
       else if (isConnected) listening.push(connection)
       // Forgets a closed server object of a host that replaced our `onclose`.
       else if (connection.wasConnected) this.#open.delete(connection)
       connection.wasConnected ||= isConnected
     }
-    const { streams } = this.#options
-    if (change.isListChanged) streams.resourcesChanged()
-    if (change.arePromptsChanged) streams.promptsChanged()
-    if (change.areToolsChanged) streams.toolsChanged()
-    for (const uri of change.uris) streams.resourceUpdated(uri)
-    this.#send(change, listening)
+    for (const change of inOrder(changes)) this.#options.streams.publish(toServerEvent(change))
+    this.#send(changes, listening)
   }
 
-  #send(change: ChangeNotification, targets: readonly Connection[]): void {
-    const send = (method: string, work: (server: SdkServer) => Promise<void>, to = targets): void => {
-      for (const { server } of to) work(server.server).catch(this.#options.onError)
-      this.#options.trace.notified(method, to.length)
+  #send(changes: ChangeSet, targets: readonly Connection[]): void {
+    for (const change of inOrder(changes)) {
+      const message = toMessage(change)
+      const to = isList(change) ? targets : targets.filter(({ subscribed }) => subscribed.has(change))
+      for (const { server } of to) server.server.notification(message).catch(this.#options.onError)
+      this.#options.trace.notified(message.method, to.length)
     }
-    if (change.isListChanged)
-      send('notifications/resources/list_changed', server => server.sendResourceListChanged())
-    if (change.arePromptsChanged)
-      send('notifications/prompts/list_changed', server => server.sendPromptListChanged())
-    if (change.areToolsChanged)
-      send('notifications/tools/list_changed', server => server.sendToolListChanged())
-    for (const uri of change.uris)
-      send(
-        'notifications/resources/updated',
-        server => server.sendResourceUpdated({ uri }),
-        targets.filter(({ subscribed }) => subscribed === 'everything' || subscribed.has(uri)),
-      )
   }
 }
 
-/** What a client has missed when its stream has just ended. */
-export const NOTHING: ChangeNotification = Object.freeze({
-  isListChanged: false,
-  uris: new Set<string>(),
-  arePromptsChanged: false,
-  areToolsChanged: false,
-})
+/** Contains every list and every URI. */
+export const EVERYTHING: Pick<ChangeSet, 'has'> = { has: () => true }
+
+function inOrder(changes: ChangeSet): readonly string[] {
+  return [...LISTS.filter(list => changes.has(list)), ...[...changes].filter(change => !isList(change))]
+}
+
+function isList(change: string): change is (typeof LISTS)[number] {
+  return (LISTS as readonly string[]).includes(change)
+}
+
+/** Returns the notification about a change. */
+export function toMessage(change: string): { method: string; params?: { uri: string } } {
+  return isList(change)
+    ? { method: `notifications/${change}` }
+    : { method: 'notifications/resources/updated', params: { uri: change } }
+}
+
+function toServerEvent(change: string): ServerEvent {
+  return isList(change)
+    ? { kind: change.replace('/', '_') as Exclude<ServerEvent['kind'], 'resource_updated'> }
+    : { kind: 'resource_updated', uri: change }
+}
 
 /** Beyond this number, a client is notified only that the lists have changed. */
 const MAX_MISSED_URIS = 1_000
 
 /** Limits what is kept for one client until its stream opens. */
-export function limitMissed(missed: ChangeNotification): ChangeNotification {
-  return missed.uris.size > MAX_MISSED_URIS ? { ...missed, uris: new Set(), isListChanged: true } : missed
+export function limitMissed(missed: ChangeSet): ChangeSet {
+  const lists = LISTS.filter(list => missed.has(list))
+  return missed.size - lists.length > MAX_MISSED_URIS ? new Set(['resources/list_changed', ...lists]) : missed
 }

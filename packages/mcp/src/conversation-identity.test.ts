@@ -1,8 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { FileSource, MemoryDecisions, MemoryFileSystem } from '@skillstoke/core/source'
 import { expect, test } from 'vitest'
+import { ERAS, type Harness, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 import type { SkillMcpOptions } from './mcp-options.ts'
-import { ERAS, type Harness, open, text } from './testing/mcp-harness.ts'
 
 /** Opens a server process over shared files and shared decisions. */
 async function openServer(

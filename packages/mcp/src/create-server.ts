@@ -6,28 +6,16 @@ const INTRODUCTION =
   'Skills are instructions, references and scripts for particular tasks. Before a task that one describes, load it: call ' +
   'the tool "skill" with its name. The answer is always the newest revision.'
 
-const CACHED_METHODS = [
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-] as const
-
 /** Creates a server object, of the host or of our own, whose instructions list the skills. */
 export function createServer(
   options: SkillMcpOptions & Readonly<McpDefaults>,
   catalog: string,
   context: McpRequestContext,
 ): McpServer {
-  const { name, version, ttlMs, cacheScope, instructions } = options
+  const { name, version, instructions } = options
   const listed = [instructions, INTRODUCTION, catalog]
   if (options.createServer !== undefined) return withInstructions(options.createServer(context), listed)
-  const cacheHints = Object.fromEntries(CACHED_METHODS.map(method => [method, { ttlMs, cacheScope }]))
-  return new McpServer(
-    { name, title: 'Skillstoke', version },
-    { instructions: joinTexts(listed), cacheHints },
-  )
+  return new McpServer({ name, title: 'Skillstoke', version }, { instructions: joinTexts(listed) })
 }
 
 /** Adds texts to the instructions of a server of a host. The SDK has no method for this. */

@@ -3,8 +3,8 @@ import { completable, InMemoryTransport, McpServer, ResourceTemplate } from '@mo
 import { createSkillRuntime, MemorySource } from '@skillstoke/core'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { ERAS, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 import { createSkillsServer } from './skill-mcp.ts'
-import { ERAS, open, text } from './testing/mcp-harness.ts'
 
 /** A server of a shop, with something of each kind. */
 function createShop(options: ConstructorParameters<typeof McpServer>[1] = {}): McpServer {

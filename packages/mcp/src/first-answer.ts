@@ -1,14 +1,6 @@
-import type { SkillSession, ToolDefinition, ToolResult } from '@skillstoke/core'
+import type { ToolDefinition, ToolResult } from '@skillstoke/core'
 import { shortDigest, TOOL_NAMES } from '@skillstoke/core/internal'
-
-export interface FirstAnswerOptions {
-  /** The conversation of the connection; without a conversation, no answer is the first one. */
-  readonly session?: SkillSession
-  /** The list of skills with which the conversation began. */
-  readonly catalog: string
-  /** Whether the connection continues a conversation whose loaded skills are unknown. */
-  readonly isContinued: boolean
-}
+import type { AttachedParts } from './attach-skills.ts'
 
 const CONTINUED =
   'The connection was interrupted, and skills may have changed meanwhile. Load a skill again before relying on what you loaded earlier.'
@@ -22,7 +14,11 @@ export function addToFirstAnswer({
   session,
   catalog,
   isContinued,
-}: FirstAnswerOptions): (tool: ToolDefinition, input: unknown, result: ToolResult) => string[] {
+}: Pick<AttachedParts, 'session' | 'catalog' | 'isContinued'>): (
+  tool: ToolDefinition,
+  input: unknown,
+  result: ToolResult,
+) => string[] {
   let isTold = false
   return (tool, input, result) => {
     const { generation } = result

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { type Harness, listen, open, text } from './testing/mcp-harness.ts'
+import { type Harness, listen, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 
 const URL_OF_SERVER = 'http://127.0.0.1/mcp'
 const initialize = {

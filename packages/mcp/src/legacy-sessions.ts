@@ -16,8 +16,6 @@ export interface LegacySessionsOptions {
   /** Returns the digest of the newest generation. */
   readonly currentDigest: () => string
   readonly maxSessions: number
-  /** How long a session is safe from eviction after its last request, in milliseconds. */
-  readonly graceMs: number
   /** How long an unused session stays open after its last request, in milliseconds. */
   readonly idleMs: number
 }
@@ -42,8 +40,11 @@ export interface LegacyCaller {
 }
 
 interface LegacySession extends SessionServer {
+  readonly id: string
   readonly owner: string
   readonly transport: WebStandardStreamableHTTPServerTransport
+  /** Resolves when the transport can handle requests. */
+  readonly ready: Promise<void>
   /** Ids of the running requests. */
   readonly running: Set<unknown>
   /** Number of open requests and open streams of the session. */
@@ -51,6 +52,8 @@ interface LegacySession extends SessionServer {
   lastUsed: number
 }
 
+/** How long a session is safe from eviction after its last request, in milliseconds. */
+const GRACE_MS = 30_000
 /** Limits the memory for sessions that clients have ended. */
 const MAX_ENDED = 1_000
 
@@ -63,12 +66,8 @@ const MAX_ENDED = 1_000
 export class LegacySessions {
   readonly #options: LegacySessionsOptions
   readonly #sessions = new Map<string, LegacySession>()
-  /** Sessions that are being continued, by their id. */
-  readonly #continuing = new Map<string, Promise<LegacySession | undefined>>()
   /** Ids of the sessions that their clients ended. */
   readonly #ended = new Set<string>()
-  /** Number of running handshakes whose sessions do not exist yet. */
-  #beginning = 0
   /** Sessions that are being closed. */
   readonly #ending = new Set<Promise<void>>()
   #cancelSweep: (() => void) | undefined
@@ -80,9 +79,10 @@ export class LegacySessions {
 
   async handle(incoming: IncomingRequest, caller: LegacyCaller): Promise<Response> {
     const id = incoming.request.headers.get('mcp-session-id')
-    if (id === null) return await this.#begin(incoming, caller)
-    const session = await this.#find(id, caller)
+    const session = id === null ? await this.#begin(incoming, caller) : await this.#find(id, caller)
     if (session === 'full') return this.#refuse()
+    if (id === null && session === undefined)
+      return toErrorResponse(400, -32_000, 'there is no session; begin one with "initialize"')
     // For another client, the session does not exist.
     if (session === undefined || session.owner !== caller.owner)
       return toErrorResponse(404, -32_001, 'there is no such session; begin a new one')
@@ -92,24 +92,18 @@ export class LegacySessions {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelSweep?.()
-    for (const [id, session] of this.#sessions) this.#end(id, session)
+    for (const session of this.#sessions.values()) this.#end(session)
     await Promise.all(this.#ending)
   }
 
-  async #begin(incoming: IncomingRequest, caller: LegacyCaller): Promise<Response> {
+  /** Begins a session. Returns `undefined` if the request is not a handshake. */
+  async #begin({ body }: IncomingRequest, caller: LegacyCaller): Promise<LegacySession | 'full' | undefined> {
     const { seal, currentDigest } = this.#options
-    const handshake = readHandshake(incoming.body)
+    const handshake = readHandshake(body)
+    if (handshake === undefined) return undefined
     const conversation = createConversationIdentity()
-    const session = { conversation, generation: currentDigest() }
-    const id = handshake === undefined ? '' : await seal.seal({ handshake, ...session }, caller.owner)
-    // No `await` between this line and the start of the session. Otherwise more sessions than allowed could begin.
-    if (!this.#hasRoom()) return this.#refuse()
-    return await this.#open(id, caller, { conversation }, async session => {
-      const response = await this.#use(session, incoming, caller)
-      // If the request was not a handshake, the response is an error. No session starts, so the new server is closed.
-      if (session.transport.sessionId === undefined) await session.server.close()
-      return response
-    })
+    const id = await seal.seal({ handshake, conversation, generation: currentDigest() }, caller.owner)
+    return this.#open(id, caller, conversation)
   }
 
   /** Returns the session with an id. Continues a session that this server does not have yet, or does not have any more. */
@@ -117,59 +111,42 @@ export class LegacySessions {
     const known = this.#sessions.get(id)
     if (known !== undefined || this.#ended.has(id)) return known
     const sealed = await this.#options.seal.open(id, caller.owner)
-    if (sealed === undefined) return undefined
     // Another request may have continued the session while the id was being opened.
-    const running = this.#sessions.get(id) ?? this.#continuing.get(id)
-    if (running !== undefined) return await running
-    if (!this.#hasRoom()) return 'full'
-    const parts = { conversation: sealed.conversation, continued: sealed }
-    const continued = this.#open(id, caller, parts, async session => {
-      await repeatHandshake(session, id, sealed)
-      return this.#sessions.get(id)
-    }).finally(() => this.#continuing.delete(id))
-    this.#continuing.set(id, continued)
-    return await continued
+    const continued = this.#sessions.get(id)
+    if (continued !== undefined || sealed === undefined) return continued
+    return this.#open(id, caller, sealed.conversation, sealed)
   }
 
-  /** Creates the server object and the transport of a session. The session starts when `work` sends a handshake. */
-  async #open<T>(
+  /** Creates the server object and the transport of a session. The session starts with the first request. */
+  #open(
     id: string,
     { owner, createServer }: LegacyCaller,
-    { conversation, continued }: { readonly conversation: string; readonly continued?: SealedSession },
-    work: (session: LegacySession) => Promise<T>,
-  ): Promise<T> {
-    let isBeginning = true
-    const hasBegun = (): void => {
-      if (isBeginning) this.#beginning--
-      isBeginning = false
-    }
-    // Creates the server before counting the handshake. If the creation fails, no handshake is counted.
+    conversation: string,
+    continued?: SealedSession,
+  ): LegacySession | 'full' {
+    if (!this.#hasRoom()) return 'full'
     const created = createServer(conversation, continued)
-    this.#beginning++
-    try {
-      const transport = new WebStandardStreamableHTTPServerTransport({
-        sessionIdGenerator: () => id,
-        onsessioninitialized: () => {
-          this.#sessions.set(id, session)
-          hasBegun()
-          this.#sweepLater()
-        },
-        onsessionclosed: () => this.#forget(id),
-      })
-      const session: LegacySession = {
-        ...{ ...created, owner, transport, running: new Set<unknown>() },
-        ...{ open: 0, lastUsed: this.#now },
-      }
-      await created.server.connect(transport)
-      const result = await work(session)
-      if (this.#isClosed && this.#sessions.has(id)) this.#end(id, session)
-      return result
-    } catch (thrown) {
-      await created.server.close()
-      throw thrown
-    } finally {
-      hasBegun()
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => id,
+      onsessionclosed: () => this.#forget(id),
+    })
+    const ready = created.server.connect(transport).then(async () => {
+      if (continued !== undefined) await repeatHandshake(transport, id, continued)
+    })
+    ready.catch(() => undefined) // the request that waits for it fails
+    const session = {
+      ...created,
+      id,
+      owner,
+      transport,
+      ready,
+      running: new Set(),
+      open: 0,
+      lastUsed: this.#now,
     }
+    this.#sessions.set(id, session)
+    this.#sweepLater()
+    return session
   }
 
   /** Remembers that the client ended a session, so that its id does not continue it. */
@@ -181,9 +158,9 @@ export class LegacySessions {
   }
 
   #refuse(): Response {
-    const { maxSessions, graceMs } = this.#options
-    const idleAt = [...this.#sessions.values()].filter(isUnused).map(({ lastUsed }) => lastUsed + graceMs)
-    const waitMs = Math.min(graceMs, ...idleAt.map(time => time - this.#now))
+    const { maxSessions } = this.#options
+    const idleAt = [...this.#sessions.values()].filter(isUnused).map(({ lastUsed }) => lastUsed + GRACE_MS)
+    const waitMs = Math.min(GRACE_MS, ...idleAt.map(time => time - this.#now))
     const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
     const reason = `${maxSessions} sessions are in use, which is the limit; try again in ${seconds} s`
     return toErrorResponse(503, -32_000, reason, { 'Retry-After': String(seconds) })
@@ -215,30 +192,33 @@ export class LegacySessions {
       if (isStream) session.setListening(false)
     }
     try {
+      await session.ready
       const response = await session.transport.handleRequest(request, {
         ...defined({ parsedBody: body, authInfo }),
       })
+      if (session.transport.sessionId === undefined) this.#end(session) // its handshake was refused
       isStream = request.method === 'GET' && response.ok
       if (isStream) session.setListening(true)
       return observeBody(response, done)
     } catch (thrown) {
       done()
+      if (session.transport.sessionId === undefined) this.#end(session)
       throw thrown
     }
   }
 
   /** Whether another session may begin. If the limit is reached, evicts a session that is idle for long enough. */
   #hasRoom(): boolean {
-    return this.#sessions.size + this.#beginning < this.#options.maxSessions || this.#makeRoom()
+    return !this.#isClosed && (this.#sessions.size < this.#options.maxSessions || this.#makeRoom())
   }
 
   /** Evicts the session that has been idle for longest. Returns `false` if no session is idle. */
   #makeRoom(): boolean {
-    const limit = this.#now - this.#options.graceMs
-    const idle = [...this.#sessions].filter(([, session]) => isUnused(session) && session.lastUsed <= limit)
-    const oldest = idle.sort(([, a], [, b]) => a.lastUsed - b.lastUsed)[0]
+    const limit = this.#now - GRACE_MS
+    const idle = [...this.#sessions.values()].filter(each => isUnused(each) && each.lastUsed <= limit)
+    const oldest = idle.sort((a, b) => a.lastUsed - b.lastUsed)[0]
     if (oldest === undefined) return false
-    this.#end(...oldest)
+    this.#end(oldest)
     return true
   }
 
@@ -250,12 +230,12 @@ export class LegacySessions {
   #sweep(): void {
     this.#cancelSweep = undefined
     const limit = this.#now - this.#options.idleMs
-    for (const [id, session] of this.#sessions)
-      if (isUnused(session) && session.lastUsed <= limit) this.#end(id, session)
+    for (const session of this.#sessions.values())
+      if (isUnused(session) && session.lastUsed <= limit) this.#end(session)
     if (this.#sessions.size > 0) this.#sweepLater()
   }
 
-  #end(id: string, { server }: LegacySession): void {
+  #end({ id, server }: LegacySession): void {
     this.#sessions.delete(id)
     const ending = server.close().finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)
@@ -278,7 +258,7 @@ function createConversationIdentity(): string {
 
 /** Sends the handshake of a session to its new server object, which so learns the client and the protocol version. */
 async function repeatHandshake(
-  { transport }: LegacySession,
+  transport: WebStandardStreamableHTTPServerTransport,
   id: string,
   { handshake }: SealedSession,
 ): Promise<void> {

@@ -1,8 +1,8 @@
 import { McpServer } from '@modelcontextprotocol/server'
 import { createSkillRuntime } from '@skillstoke/core'
 import { expect, test } from 'vitest'
+import { open } from '../../../tests/fixtures/mcp-harness.ts'
 import { createSkillsServer } from './skill-mcp.ts'
-import { open } from './testing/mcp-harness.ts'
 
 const CONTROLS = 'a\u202e\rb\u0085c\u001b[31m'
 

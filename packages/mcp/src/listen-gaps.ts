@@ -1,14 +1,12 @@
-import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
+import { SUBSCRIPTION_ID_META_KEY, type SubscriptionFilter } from '@modelcontextprotocol/server'
 import { decodeUnmarkedText } from '@skillstoke/core/internal'
-import type { ChangeNotification } from './change-notifications.ts'
+import { type ChangeSet, LISTS } from './change-notifications.ts'
+import { toMessage } from './connections.ts'
 import type { Sender } from './incoming-request.ts'
 
 const MAX_KEYS = 2_000
 /** Limits what is remembered of equal clients and of equal streams. */
 const MAX_ENTRIES = 16
-
-/** What a stream missed before it opened. Without a known start of the gap, everything may have changed. */
-export type Missed = ChangeNotification | 'everything'
 
 /**
  * Remembers which generation 2026-era clients know, because these clients have no session: the newest one when a client
@@ -54,18 +52,13 @@ export class ListenGaps {
 
 interface Acknowledgement {
   readonly params?: {
-    readonly notifications?: {
-      readonly resourcesListChanged?: boolean
-      readonly promptsListChanged?: boolean
-      readonly toolsListChanged?: boolean
-      readonly resourceSubscriptions?: readonly string[]
-    }
+    readonly notifications?: SubscriptionFilter
     readonly _meta?: Readonly<Record<string, unknown>>
   }
 }
 
 /** Returns the stream of a client, with the changes that the client missed right after the acknowledgement. */
-export function withMissed(response: Response, missed: Missed): Response {
+export function withMissed(response: Response, missed: Pick<ChangeSet, 'has'>): Response {
   const { body, status, headers } = response
   if (body === null) return response
   let isFirst = true
@@ -82,22 +75,24 @@ export function withMissed(response: Response, missed: Missed): Response {
 }
 
 /** Renders the notifications that the acknowledged filter accepts. */
-function renderMissed(acknowledgement: Uint8Array, missed: Missed): string {
+function renderMissed(acknowledgement: Uint8Array, missed: Pick<ChangeSet, 'has'>): string {
   const data = /^data: (.*)$/m.exec(decodeUnmarkedText(acknowledgement))?.[1] ?? '{}'
   const { notifications: accepted = {}, _meta = {} } = (JSON.parse(data) as Acknowledgement).params ?? {}
-  const render = (method: string, params: object = {}): string => {
-    const stamp = { [SUBSCRIPTION_ID_META_KEY]: _meta[SUBSCRIPTION_ID_META_KEY] }
-    const message = { jsonrpc: '2.0', method: `notifications/${method}`, params: { ...params, _meta: stamp } }
-    return `event: message\ndata: ${JSON.stringify(message)}\n\n`
-  }
-  const isAll = missed === 'everything'
-  const { resourcesListChanged, promptsListChanged, toolsListChanged, resourceSubscriptions = [] } = accepted
-  return [
-    resourcesListChanged && (isAll || missed.isListChanged) ? render('resources/list_changed') : '',
-    promptsListChanged && (isAll || missed.arePromptsChanged) ? render('prompts/list_changed') : '',
-    toolsListChanged && (isAll || missed.areToolsChanged) ? render('tools/list_changed') : '',
-    ...resourceSubscriptions
-      .filter(uri => isAll || missed.uris.has(uri))
-      .map(uri => render('resources/updated', { uri })),
-  ].join('')
+  const stamp = { [SUBSCRIPTION_ID_META_KEY]: _meta[SUBSCRIPTION_ID_META_KEY] }
+  const lists = LISTS.filter(list => accepted[FILTERS[list]] === true)
+  return [...lists, ...(accepted.resourceSubscriptions ?? [])]
+    .filter(change => missed.has(change))
+    .map(change => {
+      const { method, params } = toMessage(change)
+      const message = { jsonrpc: '2.0', method, params: { ...params, _meta: stamp } }
+      return `event: message\ndata: ${JSON.stringify(message)}\n\n`
+    })
+    .join('')
 }
+
+/** The fields with which a client accepts the notifications about a list. */
+const FILTERS = {
+  'resources/list_changed': 'resourcesListChanged',
+  'prompts/list_changed': 'promptsListChanged',
+  'tools/list_changed': 'toolsListChanged',
+} as const

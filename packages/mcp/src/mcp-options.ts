@@ -1,13 +1,6 @@
 import type { McpRequestContext, McpServer } from '@modelcontextprotocol/server'
 import { type Logger, SkillError, type SkillScope } from '@skillstoke/core'
-import {
-  checkOptions,
-  type KnownOptions,
-  LONGEST_TIMER_MS,
-  number,
-  oneOf,
-  whole,
-} from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, LONGEST_TIMER_MS, number, whole } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import type { ClientAccess } from './client-access.ts'
 import type { AuditEntry } from './request-trace.ts'
@@ -40,27 +33,15 @@ export interface SkillMcpOptions {
   readonly requestsPerMinute?: number
   /** Called after each request that used a skill or was refused. @default nothing */
   readonly audit?: (entry: AuditEntry) => void
-  /** How long a 2026-era client may cache an answer, in whole milliseconds. @default 0 */
-  readonly ttlMs?: number
-  /**
-   * Who may share a cached answer: the clients of one user (`'private'`), or all clients (`'public'`).
-   * @default 'private'
-   */
-  readonly cacheScope?: 'private' | 'public'
   /** Maximum number of entries in one page of a list. Several clients read only the first page. @default 1,000 */
   readonly pageSize?: number
   /** Minimum time between two notifications of changes, in milliseconds. @default 250 */
   readonly notificationIntervalMs?: number
   /**
-   * Maximum number of open 2025-era HTTP sessions. If all sessions are in use, a new client gets 503 with
-   * `Retry-After`. @default 256
+   * Maximum number of open 2025-era HTTP sessions. If all sessions are in use or were used within the last 30
+   * seconds, a new client gets 503 with `Retry-After`. @default 256
    */
   readonly maxSessions?: number
-  /**
-   * How long a 2025-era HTTP session is safe from eviction after its last request, in milliseconds. A session with an
-   * open stream is never evicted. @default 30,000
-   */
-  readonly sessionGraceMs?: number
   /**
    * How long the server keeps an unused 2025-era HTTP session in memory, in milliseconds. `Infinity` means forever. A
    * request of its client continues a session that is no longer in memory. @default 1,800,000
@@ -100,8 +81,6 @@ export interface SkillMcpOptions {
   readonly clock?: Clock
 }
 
-const CACHE_SCOPES = ['private', 'public'] as const
-
 const KNOWN: KnownOptions<SkillMcpOptions> = {
   scope: true,
   name: true,
@@ -111,12 +90,9 @@ const KNOWN: KnownOptions<SkillMcpOptions> = {
   access: true,
   requestsPerMinute: number(1),
   audit: true,
-  ttlMs: whole(0),
-  cacheScope: oneOf(CACHE_SCOPES),
   pageSize: whole(1),
   notificationIntervalMs: number(0, LONGEST_TIMER_MS),
   maxSessions: whole(1),
-  sessionGraceMs: number(0, LONGEST_TIMER_MS),
   sessionIdleMs: number(1),
   sessionKey: true,
   stateless: true,
@@ -142,12 +118,9 @@ export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
   version: '0.0.0',
   instructions: '',
   requestsPerMinute: Infinity,
-  ttlMs: 0,
-  cacheScope: 'private',
   pageSize: 1_000,
   notificationIntervalMs: 250,
   maxSessions: 256,
-  sessionGraceMs: 30_000,
   sessionIdleMs: 1_800_000,
   stateless: false,
   maxRequestBytes: 1_048_576,

@@ -4,6 +4,7 @@ import { type Diagnostic, SkillError } from '@skillstoke/core'
 import {
   checkOptions,
   decodeText,
+  defined,
   type KnownOptions,
   number,
   oneOf,
@@ -116,80 +117,71 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
  */
 export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
   checkOptions('mcpServer()', options, KNOWN)
-  const {
-    label,
-    headers = {},
-    privateHosts = [],
-    maxBytes = DEFAULT_MAX_SERVER_BYTES,
-    retrieval = 'on-load',
-    ...remote
-  } = options
-  const fetcher = new McpFetcher(target, { headers, privateHosts, maxBytes, retrieval })
-  return new RemoteSource(fetcher, { ...remote, label: label ?? fetcher.name, origin: fetcher.origin })
+  const { label, headers, privateHosts, maxBytes, retrieval = 'on-load', ...remote } = options
+  const place = typeof target === 'string' ? toUrlPlace(target, options) : toCommandPlace(target)
+  const fetcher = new McpFetcher(place, maxBytes ?? DEFAULT_MAX_SERVER_BYTES, retrieval)
+  return new RemoteSource(fetcher, { ...remote, label: label ?? place.name, origin: place.origin })
 }
 
-interface ServerAccess {
-  readonly headers: Readonly<Record<string, string>>
-  readonly privateHosts: readonly string[]
-  readonly maxBytes: number
-  readonly retrieval: RetrievalMode
+/** Where a server is, and how to reach it. */
+interface ServerPlace {
+  readonly name: string
+  readonly origin: string
+  readonly createTransport: () => Promise<Transport>
+}
+
+function toUrlPlace(target: string, { headers, privateHosts = [] }: McpServerOptions): ServerPlace {
+  if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
+    throw new SkillError(
+      'INVALID_OPTION',
+      `${quote(target)} is no URL of an MCP server; use https://host/mcp`,
+    )
+  const url = new URL(target)
+  checkUrl(url, { privateHosts })
+  const fetch = createGuardedFetch({ privateHosts })
+  return {
+    name: url.hostname,
+    origin: `mcp+${url.href}`,
+    createTransport: async () => {
+      const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
+      return new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...headers } } })
+    },
+  }
+}
+
+function toCommandPlace(target: McpCommand): ServerPlace {
+  checkOptions('mcpServer()', target, KNOWN_COMMAND)
+  const { command, args = [], env, cwd } = target
+  if (command.trim() === '') throw new SkillError('INVALID_OPTION', 'the command of the MCP server is empty')
+  return {
+    name: command.split(/[\\/]/).at(-1) ?? command,
+    origin: `mcp+command:${JSON.stringify([command, ...args])}`,
+    createTransport: async () => {
+      const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio')
+      const given = defined({ env: env && { ...env }, cwd })
+      return new StdioClientTransport({ command, args: [...args], stderr: 'ignore', ...given })
+    },
+  }
 }
 
 /** Name of the stored file with the list of the server. */
 const LIST_FILE = 'skills.json'
 
 class McpFetcher implements TreeFetcher {
-  readonly name: string
-  readonly origin: string
+  readonly #place: ServerPlace
   readonly #maxBytes: number
   readonly #retrieval: RetrievalMode
   /** The list that is stored. */
   #list: readonly ListedSkill[] = []
-  readonly #createTransport: () => Promise<Transport>
 
-  constructor(target: string | McpCommand, access: ServerAccess) {
-    if (typeof target !== 'string') checkOptions('mcpServer()', target, KNOWN_COMMAND)
-    this.#maxBytes = access.maxBytes
-    this.#retrieval = access.retrieval
-    if (typeof target === 'string') {
-      if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
-        throw new SkillError(
-          'INVALID_OPTION',
-          `${quote(target)} is no URL of an MCP server; use https://host/mcp`,
-        )
-      const url = new URL(target)
-      checkUrl(url, { privateHosts: access.privateHosts })
-      const fetch = createGuardedFetch({ privateHosts: access.privateHosts })
-      this.name = url.hostname
-      this.origin = `mcp+${url.href}`
-      this.#createTransport = async () => {
-        const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
-        return new StreamableHTTPClientTransport(url, {
-          fetch,
-          requestInit: { headers: { ...access.headers } },
-        })
-      }
-      return
-    }
-    const { command, args = [], env, cwd } = target
-    if (command.trim() === '')
-      throw new SkillError('INVALID_OPTION', 'the command of the MCP server is empty')
-    this.name = command.split(/[\\/]/).at(-1) ?? command
-    this.origin = `mcp+command:${JSON.stringify([command, ...args])}`
-    this.#createTransport = async () => {
-      const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio')
-      return new StdioClientTransport({
-        command,
-        args: [...args],
-        stderr: 'ignore',
-        ...(env === undefined ? {} : { env: { ...env } }),
-        ...(cwd === undefined ? {} : { cwd }),
-      })
-    }
+  constructor(place: ServerPlace, maxBytes: number, retrieval: RetrievalMode) {
+    this.#place = place
+    this.#maxBytes = maxBytes
+    this.#retrieval = retrieval
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
-    const stored = await restoreTree(this.origin, context)
+    const stored = await restoreTree(this.#place.origin, context)
     const list = stored?.files.find(({ path }) => path === LIST_FILE)
     if (stored === undefined || list === undefined) return undefined
     const text = decodeText(await list.read(context.signal)) ?? '[]'
@@ -218,7 +210,7 @@ class McpFetcher implements TreeFetcher {
   #storeList(context: Omit<FetchContext, 'known'>): string {
     const bytes = new TextEncoder().encode(JSON.stringify(this.#list))
     const file = { path: LIST_FILE, kind: 'file', bytes, isExecutable: false } as const
-    return storeTree(this.origin, [file], context).version
+    return storeTree(this.#place.origin, [file], context).version
   }
 
   /** Connects to the server for one piece of work. */
@@ -234,17 +226,20 @@ class McpFetcher implements TreeFetcher {
     const onAbort = (): void => void client.close()
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      await client.connect(await this.#createTransport(), { signal })
+      await client.connect(await this.#place.createTransport(), { signal })
       const skills = new SkillsClient(client, { skipInvalid: true })
       if (!skills.supported) {
-        const message = `${this.origin} does not offer the Skills extension (io.modelcontextprotocol/skills)`
+        const message = `${this.#place.origin} does not offer the Skills extension (io.modelcontextprotocol/skills)`
         throw new SkillError('IO_FAILED', message)
       }
       return await work(skills)
     } catch (thrown) {
       if (SkillError.isInstance(thrown) || signal.aborted) throw thrown
       const refusal = findRefusal(thrown)
-      throw refusal ?? new SkillError('IO_FAILED', `${this.origin}: ${toMessage(thrown)}`, { cause: thrown })
+      throw (
+        refusal ??
+        new SkillError('IO_FAILED', `${this.#place.origin}: ${toMessage(thrown)}`, { cause: thrown })
+      )
     } finally {
       signal.removeEventListener('abort', onAbort)
       await client.close()
@@ -258,13 +253,13 @@ class McpFetcher implements TreeFetcher {
     if (entries.length > MAX_SKILLS)
       throw new SkillError(
         'TOO_LARGE',
-        `${this.origin} has ${entries.length} skills; at most ${MAX_SKILLS} are read`,
+        `${this.#place.origin} has ${entries.length} skills; at most ${MAX_SKILLS} are read`,
       )
     const total = entries.reduce((sum, entry) => sum + sizeOf(entry), 0)
     if (total > this.#maxBytes)
       throw new SkillError(
         'TOO_LARGE',
-        `the skills of ${this.origin} have ${total} bytes together; at most ${this.#maxBytes} are read; raise maxBytes (maxMegabytes in skillstoke.json) to allow more`,
+        `the skills of ${this.#place.origin} have ${total} bytes together; at most ${this.#maxBytes} are read; raise maxBytes (maxMegabytes in skillstoke.json) to allow more`,
       )
     const notices = invalid.map(({ uri, index, reason }) => this.#notice(uri ?? `skill ${index}`, reason))
     const listed = new Map<string, ListedSkill>()
@@ -294,7 +289,7 @@ class McpFetcher implements TreeFetcher {
   }
 
   #notice(uri: string, reason: string, isKept: boolean = false): Diagnostic {
-    return refuseTreeEntry(this.origin, `${uri}: ${reason}`, isKept)
+    return refuseTreeEntry(this.#place.origin, `${uri}: ${reason}`, isKept)
   }
 }
 

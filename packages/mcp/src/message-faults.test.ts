@@ -1,6 +1,6 @@
 import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server'
 import { describe, expect, test } from 'vitest'
-import { type Harness, open, text } from './testing/mcp-harness.ts'
+import { type Harness, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 
 const LONG = 'y'.repeat(200_000)
 const FILES = { 'pdf/SKILL.md': text('pdf') }

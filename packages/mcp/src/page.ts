@@ -1,5 +1,5 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { quote } from '@skillstoke/core/internal'
+import { compareText, quote } from '@skillstoke/core/internal'
 
 export interface Page<T> {
   readonly items: readonly T[]
@@ -9,7 +9,7 @@ export interface Page<T> {
 /**
  * Returns one page of a list. A cursor is the key of the last entry on the previous page, so the next page is correct
  * even if entries were added or removed.
- * @param items sorted by their key
+ * @param items sorted by their key, in the order of `compareText`
  * @throws {ProtocolError} when the cursor is not from `toPage`
  */
 export function toPage<T>(
@@ -19,17 +19,12 @@ export function toPage<T>(
   pageSize: number,
 ): Page<T> {
   const after = cursor === undefined ? undefined : decodeCursor(cursor)
-  const start = after === undefined ? 0 : items.findIndex(item => compareCodePoints(keyOf(item), after) > 0)
+  const start = after === undefined ? 0 : items.findIndex(item => compareText(keyOf(item), after) > 0)
   if (start < 0) return { items: [] }
   const page = items.slice(start, start + pageSize)
   const last = page.at(-1)
   const hasMore = last !== undefined && start + page.length < items.length
   return hasMore ? { items: page, nextCursor: encodeCursor(keyOf(last)) } : { items: page }
-}
-
-/** Compares names by their UTF-8 bytes, because the skills of a generation are sorted in this order. */
-export function compareCodePoints(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
 function encodeCursor(key: string): string {

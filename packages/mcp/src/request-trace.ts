@@ -91,16 +91,13 @@ export class RequestTrace {
 
   async call<T>(
     method: TracedMethod,
-    {
-      name,
-      context,
-      client,
-    }: { readonly name: string; readonly context: ServerContext; readonly client: string | undefined },
+    asked: { readonly name: string; readonly context: ServerContext; readonly client: string | undefined },
     work: (report: (outcome: RequestOutcome) => void) => Promise<T>,
   ): Promise<T> {
-    const { server, audit } = this.#options
+    const { server, audit, clock } = this.#options
     if (requests?.hasSubscribers !== true && audit === undefined) return await work(() => undefined)
-    const traceparent = context.mcpReq._meta?.['traceparent']
+    const { name, client } = asked
+    const traceparent = asked.context.mcpReq._meta?.['traceparent']
     const message: RequestTraceMessage = {
       method,
       name,
@@ -108,16 +105,24 @@ export class RequestTrace {
       ...defined({ client }),
       ...(typeof traceparent === 'string' ? { traceparent } : {}),
     }
-    const report = ({ skill, revision, isError }: RequestOutcome): void => {
-      if (skill !== undefined) message.skill = skill
-      if (revision !== undefined) message.revision = revision
-      if (isError !== undefined) message.isError = isError
+    const start = clock.monotonic()
+    const write = (outcome: AuditEntry['outcome'], reason?: string): void => {
+      const { skill, revision } = message
+      const durationMs = clock.monotonic() - start
+      const known = defined({ client, skill, revision, reason })
+      audit?.({ at: clock.now(), method, name, outcome, durationMs, ...known })
     }
-    const traced = async (): Promise<T> =>
-      requests === undefined
-        ? await work(report)
-        : await requests.tracePromise(async () => await work(report), message)
-    return audit === undefined ? await traced() : await this.#audited(message, traced, audit)
+    const report = ({ skill, revision, isError }: RequestOutcome): void =>
+      void Object.assign(message, defined({ skill, revision, isError }))
+    const traced = async (): Promise<T> => await work(report)
+    try {
+      const answer = await (requests === undefined ? traced() : requests.tracePromise(traced, message))
+      write(message.isError === true ? 'failed' : 'ok')
+      return answer
+    } catch (thrown) {
+      write('error', toMessage(thrown))
+      throw thrown
+    }
   }
 
   /** Records a request whose caller may not use the server, or sends too many requests. */
@@ -134,35 +139,5 @@ export class RequestTrace {
   notified(method: string, connections: number): void {
     if (notifications?.hasSubscribers !== true) return
     notifications.publish({ method, server: this.#options.server, connections } satisfies NotificationMessage)
-  }
-
-  async #audited<T>(
-    message: RequestTraceMessage,
-    work: () => Promise<T>,
-    audit: (entry: AuditEntry) => void,
-  ): Promise<T> {
-    const { clock } = this.#options
-    const start = clock.monotonic()
-    const write = (outcome: AuditEntry['outcome'], reason?: string): void => {
-      const { method, name, client, skill, revision } = message
-      audit({
-        at: clock.now(),
-        ...defined({ client }),
-        method,
-        name,
-        ...defined({ skill, revision }),
-        outcome,
-        ...defined({ reason }),
-        durationMs: clock.monotonic() - start,
-      })
-    }
-    try {
-      const answer = await work()
-      write(message.isError === true ? 'failed' : 'ok')
-      return answer
-    } catch (thrown) {
-      write('error', toMessage(thrown))
-      throw thrown
-    }
   }
 }

@@ -6,10 +6,10 @@ import {
   type SkillSource,
 } from '@modelcontextprotocol/server/ext/skills'
 import type { Generation, Logger, Skill, SkillReader } from '@skillstoke/core'
-import { decodeText, freshOrKnown, useNewest } from '@skillstoke/core/internal'
+import { compareText, decodeText, freshOrKnown, useNewest } from '@skillstoke/core/internal'
 import { mediaTypeOf } from './media-type.ts'
 import { requireShort } from './message-faults.ts'
-import { compareCodePoints, toPage } from './page.ts'
+import { toPage } from './page.ts'
 import { SkillEntries } from './skill-entry.ts'
 import { iconsOf, titleOf } from './skill-face.ts'
 import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from './skill-uri.ts'
@@ -189,5 +189,5 @@ function childrenOf(skill: Skill, directory: string): Resource[] {
       children.set(uri, { uri, name: shown, mimeType: mediaTypeOf(shown), size: file.size })
     }
   }
-  return [...children.values()].sort((a, b) => compareCodePoints(a.uri, b.uri))
+  return [...children.values()].sort((a, b) => compareText(a.uri, b.uri))
 }

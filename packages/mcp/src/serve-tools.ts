@@ -1,5 +1,4 @@
 import {
-  type CallToolResult,
   type McpServer,
   ProtocolError,
   ProtocolErrorCode,
@@ -10,7 +9,7 @@ import type { SkillSession, ToolContext, ToolDefinition, ToolProgress, ToolResul
 import { defined, quote, TOOL_NAMES } from '@skillstoke/core/internal'
 import type { AttachedParts } from './attach-skills.ts'
 import { addToFirstAnswer } from './first-answer.ts'
-import { type HostHandlers, listOfHost } from './host-handlers.ts'
+import { type HostHandlers, listOfHost, passToHost } from './host-handlers.ts'
 import { describeAsking, splitSince, withSince } from './since-field.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
@@ -36,12 +35,8 @@ export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandl
   mcp.server.setRequestHandler('tools/call', async (request, context) => {
     const { name, arguments: given } = request.params
     const tool = await tools.find(name)
-    if (tool === undefined) {
-      const others = await listOfHost<Tool>(host, TOOLS, request, context)
-      if (others.some(other => other.name === name))
-        return (await host.get('tools/call')?.(request, context)) as CallToolResult
+    if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, await tools.describeUnknown(name))
-    }
     return await trace.call('tools/call', { name, context, client: clientOf(mcp, context) }, async report => {
       const { since, input } = splitSince(tool, given)
       const result = await tool.execute(input, toContext(context))
@@ -65,6 +60,10 @@ export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandl
         _meta: toMeta(result),
       }
     })
+  })
+  passToHost(mcp, 'tools/call', host, async ({ name }, context) => {
+    if ((await tools.find(name)) !== undefined) return true
+    return !(await listOfHost<Tool>(host, TOOLS, {}, context)).some(tool => tool.name === name)
   })
 }
 
@@ -128,11 +127,7 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
     // notification.
     if (!Number.isFinite(done) || done <= last) return
     last = done
-    const params = {
-      progressToken,
-      progress: done,
-      ...defined({ total, message }),
-    }
+    const params = { progressToken, progress: done, ...defined({ total, message }) }
     // Ignores failures, because a client that has disconnected needs no progress.
     mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
   }
@@ -165,20 +160,18 @@ function toWireTool(tool: ToolDefinition): Tool {
     annotations:
       hints === undefined
         ? { readOnlyHint: true, openWorldHint: false }
-        : {
-            ...defined({
-              readOnlyHint: hints.readOnly,
-              destructiveHint: hints.destructive,
-              idempotentHint: hints.idempotent,
-              openWorldHint: hints.openWorld,
-            }),
-          },
+        : defined({
+            readOnlyHint: hints.readOnly,
+            destructiveHint: hints.destructive,
+            idempotentHint: hints.idempotent,
+            openWorldHint: hints.openWorld,
+          }),
   }
 }
 
 function toMeta({ generation, revision }: ToolResult): Record<string, string> {
-  return {
-    ...(generation === undefined ? {} : { [GENERATION_META_KEY]: generation }),
-    ...(revision === undefined ? {} : { [REVISION_META_KEY]: revision }),
-  }
+  return defined({ [GENERATION_META_KEY]: generation, [REVISION_META_KEY]: revision }) as Record<
+    string,
+    string
+  >
 }

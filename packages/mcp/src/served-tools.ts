@@ -1,17 +1,7 @@
-import type { SkillCommand, SkillRuntime, SkillScope, ToolDefinition } from '@skillstoke/core'
-import { freshOrKnown, toToolName } from '@skillstoke/core/internal'
-import { portableHasher } from '@skillstoke/core/source'
-
-/** Options that select which tools a server offers in addition to the constant tools. */
-export interface ServedToolsOptions {
-  readonly scope?: SkillScope
-  /** Whether the server offers each command of a skill as a tool. */
-  readonly commandTools: boolean
-  /** Whether the server offers tools that reload and unload code. */
-  readonly adminTools: boolean
-  /** Tools with which the client writes skills. */
-  readonly authorTools: readonly ToolDefinition[]
-}
+import type { SkillCommand, SkillRuntime, ToolDefinition } from '@skillstoke/core'
+import { defined, freshOrKnown, toToolName, waitAtMost } from '@skillstoke/core/internal'
+import { portableHasher, systemClock } from '@skillstoke/core/source'
+import type { SkillMcpOptions } from './mcp-options.ts'
 
 /**
  * The object that provides the constant tools. This is a session or, if the client has no conversation, the runtime.
@@ -30,11 +20,20 @@ const MAX_SETTLE_MS = 1_000
 export class ServedTools {
   readonly #skills: SkillRuntime
   readonly #constant: ConstantTools
-  readonly #options: ServedToolsOptions
+  /** The tools that do not change with the skills. */
+  readonly #lasting: readonly ToolDefinition[]
+  readonly #options: Pick<SkillMcpOptions, 'scope' | 'commandTools' | 'adminTools'>
 
-  constructor(skills: SkillRuntime, constant: ConstantTools, options: ServedToolsOptions) {
+  /** @param authorTools tools with which the client writes skills */
+  constructor(
+    skills: SkillRuntime,
+    constant: ConstantTools,
+    authorTools: readonly ToolDefinition[],
+    options: Pick<SkillMcpOptions, 'scope' | 'commandTools' | 'adminTools'>,
+  ) {
     this.#skills = skills
     this.#constant = constant
+    this.#lasting = [...constant.tools, ...authorTools]
     this.#options = options
   }
 
@@ -55,31 +54,20 @@ export class ServedTools {
     return this.#constant.describeUnknownTool(name, names)
   }
 
-  /** The tools that do not change with the skills. */
-  get #lasting(): readonly ToolDefinition[] {
-    return [...this.#constant.tools, ...this.#options.authorTools]
-  }
-
   async #listChanging(): Promise<readonly ToolDefinition[]> {
     const { commandTools, adminTools, scope } = this.#options
-    if (!this.#skills.scripts.canRun || !(commandTools || adminTools)) return []
-    const scoped = scope === undefined ? {} : { scope }
+    const { scripts } = this.#skills
+    if (!scripts.canRun || !(commandTools || adminTools)) return []
+    const scoped = defined({ scope })
     // Waits a limited time for new code to load, so that the list includes the commands in files that were just saved.
-    if (commandTools) await this.#settle()
+    const work = commandTools && freshOrKnown(this.#skills, MAX_SETTLE_MS).then(() => scripts.ready())
+    if (work) await waitAtMost(systemClock, MAX_SETTLE_MS, work)
     return [
       ...(adminTools
         ? this.#skills.adminTools(scoped).map(tool => ({ ...tool, name: tool.name.replace('_', '.') }))
         : []),
       ...(commandTools ? this.#skills.commandTools({ ...scoped, toName: toWireName }) : []),
     ]
-  }
-
-  async #settle(): Promise<void> {
-    const work = freshOrKnown(this.#skills, MAX_SETTLE_MS).then(() => this.#skills.scripts.ready())
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>(resolve => (timer = setTimeout(resolve, MAX_SETTLE_MS)))
-    await Promise.race([work, late])
-    clearTimeout(timer)
   }
 }
 

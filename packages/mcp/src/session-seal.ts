@@ -1,6 +1,3 @@
-import type { webcrypto } from 'node:crypto'
-import { decodeUnmarkedText } from '@skillstoke/core/internal'
-
 /** What a sealed session id says about its session: enough to repeat the handshake on any server with the same key. */
 export interface SealedSession {
   /** The parameters of the request `initialize`, without what is too large for a header. */
@@ -15,17 +12,18 @@ export interface SealedSession {
   readonly generation: string
 }
 
-const IV_BYTES = 12
 const MAX_NAME = 100
 const MAX_CAPABILITIES = 1_000
+/** AES-GCM with the key of the server. */
+const [ALGORITHM, ENCRYPTION] = ['dir', 'A256GCM']
 
 /**
- * Seals sessions into their ids. Only a server with the same key can read an id, and only for the owner for whom it was
- * sealed.
+ * Seals sessions into their ids, which are encrypted JSON Web Tokens. Only a server with the same key can read an id, and
+ * only for the owner for whom it was sealed.
  */
 export class SessionSeal {
   readonly #secret: string | undefined
-  #key: Promise<webcrypto.CryptoKey> | undefined
+  #key: Promise<Uint8Array> | undefined
 
   /** @param secret the secret that replicas share; `undefined` for a random one */
   constructor(secret: string | undefined) {
@@ -33,38 +31,43 @@ export class SessionSeal {
   }
 
   async seal(session: SealedSession, owner: string): Promise<string> {
-    const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES))
-    const text = new TextEncoder().encode(JSON.stringify(session))
-    const sealed = await crypto.subtle.encrypt(toAlgorithm(iv, owner), await this.#importKey(), text)
-    return toBase64Url(Uint8Array.of(...iv, ...new Uint8Array(sealed)))
+    // Loaded at its first use, because only HTTP sessions need it.
+    const { EncryptJWT } = await import('jose/jwt/encrypt')
+    return await new EncryptJWT({ ...session })
+      .setProtectedHeader({ alg: ALGORITHM, enc: ENCRYPTION })
+      .setAudience(toAudience(owner))
+      .encrypt(await this.#getKey())
   }
 
   /** Returns `undefined` if the id was not sealed with this key, or not for this owner. */
   async open(id: string, owner: string): Promise<SealedSession | undefined> {
     try {
-      const bytes = fromBase64Url(id)
-      const iv = bytes.subarray(0, IV_BYTES)
-      const text = await crypto.subtle.decrypt(
-        toAlgorithm(iv, owner),
-        await this.#importKey(),
-        bytes.subarray(IV_BYTES),
-      )
-      return JSON.parse(decodeUnmarkedText(new Uint8Array(text))) as SealedSession
+      const { jwtDecrypt } = await import('jose/jwt/decrypt')
+      const { payload } = await jwtDecrypt<SealedSession>(id, await this.#getKey(), {
+        audience: toAudience(owner),
+        keyManagementAlgorithms: [ALGORITHM],
+        contentEncryptionAlgorithms: [ENCRYPTION],
+      })
+      return payload
     } catch {
       return undefined
     }
   }
 
-  /** Imports the key at its first use, because Cloudflare Workers have no random numbers while they start. */
-  async #importKey(): Promise<webcrypto.CryptoKey> {
+  /** Derives the key at its first use, because Cloudflare Workers have no random numbers while they start. */
+  async #getKey(): Promise<Uint8Array> {
     this.#key ??= (async () => {
       const secret = this.#secret ?? crypto.randomUUID() + crypto.randomUUID()
       const text = new TextEncoder().encode(`skillstoke session ${secret}`)
-      const bytes = await crypto.subtle.digest('SHA-256', text)
-      return await crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt'])
+      return new Uint8Array(await crypto.subtle.digest('SHA-256', text))
     })()
     return await this.#key
   }
+}
+
+/** Returns a text that is never empty, because an empty audience would not be checked. */
+function toAudience(owner: string): string {
+  return `owner ${owner}`
 }
 
 /** Returns the handshake of a request `initialize`; `undefined` for any other body. */
@@ -80,22 +83,6 @@ export function readHandshake(body: unknown): SealedSession['handshake'] | undef
     clientInfo: { name: toShortText(name), version: toShortText(version) },
     capabilities: toShortCapabilities(capabilities),
   }
-}
-
-/** Cloudflare Workers have no `Buffer`. */
-function toBase64Url(bytes: Uint8Array): string {
-  const text = btoa(String.fromCharCode(...bytes))
-  return text.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
-}
-
-/** @throws if the text is not Base64 */
-function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
-  return Uint8Array.from(binary, character => character.charCodeAt(0))
-}
-
-function toAlgorithm(iv: Uint8Array<ArrayBuffer>, owner: string): webcrypto.AesGcmParams {
-  return { name: 'AES-GCM', iv, additionalData: new TextEncoder().encode(owner) }
 }
 
 function toShortText(value: unknown): string {

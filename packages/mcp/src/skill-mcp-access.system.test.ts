@@ -5,9 +5,9 @@ import type { Client } from '@modelcontextprotocol/client'
 import { type AuthInfo, OAuthError, OAuthErrorCode } from '@modelcontextprotocol/server'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { ERAS, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 import { bearerTokens, hashToken, oauthResource } from './auth/index.ts'
 import type { AuditEntry } from './request-trace.ts'
-import { ERAS, open, text } from './testing/mcp-harness.ts'
 
 const SUPPORT = 'support-'.padEnd(40, 's')
 const ADMIN = 'admin-'.padEnd(40, 'a')

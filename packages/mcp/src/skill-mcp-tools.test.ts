@@ -2,7 +2,7 @@ import type { Client } from '@modelcontextprotocol/client'
 import { FileSource, MemoryFileSystem } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
-import { ERAS, open, text } from './testing/mcp-harness.ts'
+import { ERAS, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 
 interface Block {
   readonly text: string

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
+import { ERAS, type Harness, listen, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 import { SkillMcp } from './skill-mcp.ts'
-import { ERAS, type Harness, listen, open, text } from './testing/mcp-harness.ts'
 
 describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s', era => {
   test('offers two constant tools, whose answers name the generation and the skill revision', async () => {
@@ -239,8 +239,8 @@ describe('sessions of 2025-era clients', () => {
     expect((await it.request({ 'mcp-session-id': id }, list)).status).toBe(404)
   })
 
-  const GRACE_MS = 10_000
-  const limited = { maxSessions: 2, sessionGraceMs: GRACE_MS }
+  const GRACE_MS = 30_000
+  const limited = { maxSessions: 2 }
 
   test('if there are too many sessions, evicts the session that has been idle for longest', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
@@ -266,7 +266,7 @@ describe('sessions of 2025-era clients', () => {
       await it.clock.advance(3_000)
     }
     const refused = await it.request({}, initialize)
-    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '4'])
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '24'])
     for (const id of ids) expect((await it.request({ 'mcp-session-id': id }, list)).status).toBe(200)
     await it.clock.advance(GRACE_MS - 1)
     expect((await it.request({}, initialize)).status).toBe(503)
@@ -279,7 +279,7 @@ describe('sessions of 2025-era clients', () => {
     const clients = [await it.connect('2025-11-25'), await it.connect('2025-11-25')]
     await it.clock.advance(10 * GRACE_MS)
     const refused = await it.request({}, initialize)
-    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10'])
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '30'])
     for (const client of clients) expect((await client.listTools()).tools).not.toEqual([])
   })
 
@@ -323,7 +323,7 @@ describe('sessions of 2025-era clients', () => {
   test.each([
     [{ maxSessions: 0 }, 'maxSessions is 0'],
     [{ maxSessions: 1.5 }, 'maxSessions is 1.5'],
-    [{ sessionGraceMs: -1 }, 'sessionGraceMs is -1'],
+    [{ sessionIdleMs: -1 }, 'sessionIdleMs is -1'],
   ])('refuses the options %j', async (options, message) => {
     await expect(open({}, options)).rejects.toThrow(message)
   })

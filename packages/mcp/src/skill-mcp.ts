@@ -133,7 +133,6 @@ export class SkillMcp implements AsyncDisposable {
       seal: new SessionSeal(rest.sessionKey),
       currentDigest: () => skills.current.digest,
       maxSessions: rest.maxSessions,
-      graceMs: rest.sessionGraceMs,
       idleMs: rest.sessionIdleMs,
     })
   }

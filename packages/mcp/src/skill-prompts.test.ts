@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { ERAS, listen, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
-import { ERAS, listen, open, text } from './testing/mcp-harness.ts'
 
 const REFUND = `---
 name: refund

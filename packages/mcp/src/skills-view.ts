@@ -16,16 +16,16 @@ import {
   type SkillScope,
   type SkillSession,
 } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import { type AttachedParts, attachSkills } from './attach-skills.ts'
-import { type ChangeNotification, ChangeNotifications, toNotification } from './change-notifications.ts'
+import { ChangeNotifications, type ChangeSet, LISTS, toChangeSet } from './change-notifications.ts'
 import { ClientLoads } from './client-loads.ts'
-import { type Connection, Connections, limitMissed, NOTHING } from './connections.ts'
+import { type Connection, Connections, EVERYTHING, limitMissed } from './connections.ts'
 import { createServer } from './create-server.ts'
 import { readSender } from './incoming-request.ts'
 import type { SessionServer } from './legacy-sessions.ts'
-import { ListenGaps, type Missed, withMissed } from './listen-gaps.ts'
+import { ListenGaps, withMissed } from './listen-gaps.ts'
 import type { McpDefaults, SkillMcpOptions } from './mcp-options.ts'
 import { observeBody } from './observe-body.ts'
 import type { RecentGenerations } from './recent-generations.ts'
@@ -54,7 +54,7 @@ interface LastingOptions {
   /** Whether the SDK filters the updates of files for the client. @default false */
   readonly isFiltered?: boolean
   /** What is reported when the stream of the client opens. @default the client has a stream from the start */
-  readonly missed?: ChangeNotification
+  readonly missed?: ChangeSet
   /** The session that the server object continues. Its subscriptions are unknown. @default a new session */
   readonly continued?: SealedSession
 }
@@ -84,10 +84,8 @@ export class SkillsView {
     this.#reader = skills.forConversation(this.#scope)
     this.#source = new RuntimeSkillSource(this.#reader, { pageSize: options.pageSize, logger })
     this.#prompts = new SkillPrompts(this.#reader, options)
-    const { ttlMs, cacheScope } = options
     this.#extension = new SkillsExtension({
       source: this.#source,
-      cacheHint: { ttlMs, cacheScope },
       onWarning: ({ path, message }) => parts.warnOnce(`${path}: ${message}`),
     })
     this.modern = createMcpHandler(context => this.#createShortLived(context), {
@@ -97,7 +95,7 @@ export class SkillsView {
     })
     this.#loads = new ClientLoads({ clock, reader: this.#reader, idleMs: options.sessionIdleMs })
     this.#connections = new Connections({
-      streams: this.modern.notify,
+      streams: this.modern.bus,
       trace: parts.trace,
       onError: error => this.#onError(error),
     })
@@ -105,7 +103,7 @@ export class SkillsView {
       clock,
       intervalMs: options.notificationIntervalMs,
       isInScope: this.#reader.isInScope,
-      send: notification => this.#connections.notify(notification),
+      send: changes => this.#connections.notify(changes),
     })
     const unsubscribe = skills.subscribe(update => this.#notifications.add(update), { phase: 'mcp' })
     const unfollow = this.#followCommands()
@@ -136,7 +134,7 @@ export class SkillsView {
     const response = await this.modern.fetch(request, options)
     if (sender?.does !== 'listen' || response.headers.get('content-type') !== 'text/event-stream')
       return response
-    const told = withMissed(response, this.#changesSince(this.#gaps.opened(sender)))
+    const told = withMissed(response, this.#changesSince(this.#gaps.opened(sender)) ?? EVERYTHING)
     return observeBody(told, () => this.#gaps.ended(sender, this.#reader.current.digest))
   }
 
@@ -158,7 +156,7 @@ export class SkillsView {
     return this.#withSession({ conversation }, session => {
       const server = createServer(this.#parts.options, this.#catalogOf(session), context)
       const connection = this.#attachLasting(server, session, {
-        missed: continued === undefined ? NOTHING : this.#missedBy(continued),
+        missed: continued === undefined ? new Set() : this.#missedBy(continued),
         ...(continued === undefined ? {} : { continued }),
       })
       return {
@@ -206,27 +204,25 @@ export class SkillsView {
     return reader.catalog().text === '' ? '' : reader.catalog('lines').text
   }
 
-  /** Returns what a client may have missed since a generation. If the generation is unknown, this is everything. */
-  #changesSince(digest: string | undefined): Missed {
+  /** Returns what changed for clients since a generation; `undefined` if the generation is unknown. */
+  #changesSince(digest: string | undefined): ChangeSet | undefined {
     const { recent, options } = this.#parts
     const { current, isInScope } = this.#reader
     const since = digest === undefined ? undefined : recent.find(digest)
-    if (since === undefined) return 'everything'
+    if (since === undefined) return undefined
     const changes = diffGenerations(since, current)
-    return {
-      ...toNotification(changes, isInScope),
-      areToolsChanged: changes.length > 0 && (options.commandTools || options.adminTools),
-    }
+    const hasChangingTools = options.commandTools || options.adminTools
+    const tools = changes.length > 0 && hasChangingTools ? ['tools/list_changed'] : []
+    return toChangeSet(changes, isInScope).union(new Set(tools))
   }
 
   /** Returns what a continued session may have missed. Its subscriptions are unknown, so it hears of every file. */
-  #missedBy({ generation }: SealedSession): ChangeNotification {
-    const missed = this.#changesSince(generation)
-    if (missed !== 'everything') return limitMissed(missed)
+  #missedBy({ generation }: SealedSession): ChangeSet {
     const { current, isInScope } = this.#reader
     const added = current.list().map(skill => ({ kind: 'added' as const, name: skill.name, skill }))
-    const { uris } = toNotification(added, isInScope)
-    return limitMissed({ isListChanged: true, arePromptsChanged: true, areToolsChanged: true, uris })
+    return limitMissed(
+      this.#changesSince(generation) ?? new Set([...LISTS, ...toChangeSet(added, isInScope)]),
+    )
   }
 
   /** Creates a server object for one request. It has no conversation. */
@@ -255,7 +251,7 @@ export class SkillsView {
     const isContinued = continued !== undefined
     attachSkills(server, this.#toAttached(session, session, isContinued), subscribed)
     const connection = this.#connections.add(server, {
-      subscribed: isFiltered || isContinued ? 'everything' : subscribed,
+      subscribed: isFiltered || isContinued ? EVERYTHING : subscribed,
       missed,
     })
     onSessionChange?.()
@@ -276,10 +272,10 @@ export class SkillsView {
     isContinued = false,
   ): AttachedParts {
     const { skills, options, recent, trace, warnOnce } = this.#parts
-    const { onSessionChange, commandTools, adminTools } = options
+    const { onSessionChange } = options
     const authorTools = options.authorTools ? this.#createAuthorTools(session) : []
     return {
-      tools: new ServedTools(skills, constant, { ...this.#scope, commandTools, adminTools, authorTools }),
+      tools: new ServedTools(skills, constant, authorTools, { ...options, ...this.#scope }),
       prompts: this.#prompts,
       source: this.#source,
       extension: this.#extension,
@@ -292,10 +288,9 @@ export class SkillsView {
         const reader = skills.forConversation({ ...this.#scope, id: session.conversation })
         return await session.invoke(reader.current.find(skill.name) ?? skill, values)
       },
-      ...(session === undefined ? {} : { session }),
+      ...defined({ session, onCall: onSessionChange }),
       isContinued,
       catalog: session === undefined ? '' : this.#catalogOf(session),
-      ...(onSessionChange === undefined ? {} : { onCall: onSessionChange }),
       warn: warnOnce,
     }
   }

@@ -9,7 +9,7 @@ import {
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { bridgeOpenTelemetry, publishEvents } from '@skillstoke/core/node'
 import { afterEach, expect, test } from 'vitest'
-import { ERAS, open, text } from './testing/mcp-harness.ts'
+import { ERAS, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 
 const FILES = { 'refund/SKILL.md': text('refund'), 'maps/SKILL.md': text('maps') }
 

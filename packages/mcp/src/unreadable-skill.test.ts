@@ -2,7 +2,7 @@ import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { type FileReadOptions, FileSource, MemoryFileSystem, type OpenedFile } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
 import { expect, test } from 'vitest'
-import { ERAS, type Harness, open, text } from './testing/mcp-harness.ts'
+import { ERAS, type Harness, open, text } from '../../../tests/fixtures/mcp-harness.ts'
 
 /** A program writes into the folder of `pdf` during every read, so the newest text of `pdf` is never known. */
 class BusyFileSystem extends MemoryFileSystem {

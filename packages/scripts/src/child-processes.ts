@@ -1,5 +1,5 @@
 import { SkillError } from '@skillstoke/core'
-import { quote } from '@skillstoke/core/internal'
+import { defined, quote } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
 import type {
   ProgramLoad,
@@ -136,7 +136,7 @@ class ChildProcessRunner implements ChildProcesses {
       skill,
       identity: ['scan', ...known, ...digests].join('\n'),
       question: { kind: 'scan', skill, files, known },
-      ...(signal === undefined ? {} : { signal }),
+      ...defined({ signal }),
     })
     return answer.kind === 'scan' ? answer.scan : toUnreadable(files, known)
   }

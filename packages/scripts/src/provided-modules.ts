@@ -6,10 +6,21 @@ import type { PROVIDED_MODULES } from './scan/script-imports.ts'
 export const MAIN: string = fileURLToPath(
   new URL(`./child/main.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url),
 )
+export interface ProvidedModules {
+  /** URLs of the modules, by the names under which scripts import them. */
+  readonly modules: Readonly<Record<(typeof PROVIDED_MODULES)[number], string>>
+  /** URL of the JSON Schema validator. */
+  readonly validator: string
+  /** Files and folders that a process needs to read when it loads these modules. */
+  readonly readable: readonly string[]
+}
+
+let provided: ProvidedModules | undefined
+
 /** Returns the modules that scripts may import by name, and the files of this package that the processes of scripts read. */
-export const providedModules: () => ProvidedModules = once(() => {
+export function providedModules(): ProvidedModules {
   const command = import.meta.resolve('@skillstoke/core/command')
-  return {
+  provided ??= {
     modules: {
       'skillstoke/command': command,
       zod: import.meta.resolve('zod'),
@@ -24,23 +35,7 @@ export const providedModules: () => ProvidedModules = once(() => {
       packageFolder(import.meta.resolve('@cfworker/json-schema/package.json')),
     ],
   }
-})
-
-export interface ProvidedModules {
-  /** URLs of the modules, by the names under which scripts import them. */
-  readonly modules: Readonly<Record<(typeof PROVIDED_MODULES)[number], string>>
-  /** URL of the JSON Schema validator. */
-  readonly validator: string
-  /** Files and folders that a process needs to read when it loads these modules. */
-  readonly readable: readonly string[]
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
+  return provided
 }
 
 function packageFolder(manifestUrl: string): string {

@@ -1,4 +1,11 @@
-import { checkOptions, type KnownOptions, LONGEST_TIMER_MS, number, oneOf } from '@skillstoke/core/internal'
+import {
+  checkOptions,
+  defined,
+  type KnownOptions,
+  LONGEST_TIMER_MS,
+  number,
+  oneOf,
+} from '@skillstoke/core/internal'
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './process/output.ts'
 import { SANDBOX_MODES, type SandboxMode } from './process/sandbox.ts'
 
@@ -91,11 +98,7 @@ export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): Resolv
   checkOptions('childProcesses()', options, KNOWN)
   return {
     ...DEFAULT_SCRIPT_RUNNER_OPTIONS,
-    ...omitUndefined(options),
-    limits: { ...DEFAULT_OUTPUT_LIMITS, ...omitUndefined(options.limits ?? {}) },
+    ...defined(options),
+    limits: { ...DEFAULT_OUTPUT_LIMITS, ...defined(options.limits ?? {}) },
   }
-}
-
-function omitUndefined<T extends object>(options: T): T {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T
 }

@@ -1,6 +1,7 @@
 // Worker thread that removes types from TypeScript and finds commands. If a deeply nested script crashes or blocks the thread, the host replaces the thread.
 import { stripTypeScriptTypes } from 'node:module'
 import { parentPort } from 'node:worker_threads'
+import { defined } from '@skillstoke/core/internal'
 import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
 import type { Place } from './scan/find-unerasable.ts'
 import { scanScripts } from './scan/scan-scripts.ts'
@@ -41,10 +42,6 @@ async function strip(text: string): Promise<Answer> {
     if (!isText) return { kind: 'broken' }
     const { findUnerasable } = await import('./scan/find-unerasable.ts')
     const place = findUnerasable(text)
-    return {
-      kind: 'refused',
-      message: message.split('\n')[0] ?? '',
-      ...(place === undefined ? {} : { place }),
-    }
+    return { kind: 'refused', message: message.split('\n')[0] ?? '', ...defined({ place }) }
   }
 }

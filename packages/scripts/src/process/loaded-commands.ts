@@ -2,6 +2,7 @@ import type { Diagnostic, SkillCommand } from '@skillstoke/core'
 import {
   checkCommandName,
   checkInputSchema,
+  defined,
   quote,
   toCommandDescription,
   toCommandHints,
@@ -17,14 +18,8 @@ export function toLoadDiagnostic(
   { path, message, stack }: Extract<LoadFrameOutcome, { kind: 'failed' }>,
   folder: string,
 ): Diagnostic {
-  const { path: file = path, ...place } = findPlace(stack, folder)
-  return {
-    code: 'SCRIPT_FAILED',
-    severity: 'error',
-    message,
-    ...(file === undefined ? {} : { path: file }),
-    ...place,
-  }
+  const place = { ...defined({ path }), ...findPlace(stack, folder) }
+  return { code: 'SCRIPT_FAILED', severity: 'error', message, ...place }
 }
 
 /**
@@ -37,11 +32,8 @@ export function findPlace(
   const [, ...texts] = stack.split(toFolderUrl(folder))
   const places = texts.map(text => /^([^\s:)?]+)(?::(\d+))?(?::(\d+))?/.exec(text))
   const [, file, line, column] = places.find(place => place !== null) ?? []
-  return {
-    ...(file === undefined ? {} : { path: decode(file) }),
-    ...(line === undefined ? {} : { line: Number(line) }),
-    ...(column === undefined ? {} : { column: Number(column) }),
-  }
+  const toNumber = (text: string | undefined): number | undefined => (text ? Number(text) : undefined)
+  return defined({ path: file && decode(file), line: toNumber(line), column: toNumber(column) })
 }
 
 /** Decodes a path from a URL in an error stack. Decoding may fail, because a script can write any text into its error stacks. */

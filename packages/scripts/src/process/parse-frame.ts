@@ -1,3 +1,4 @@
+import { defined } from '@skillstoke/core/internal'
 import type { ChildFrame, CommandFrame, InputFaults } from '../child/frames.ts'
 import { mapTexts, type Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
@@ -21,56 +22,50 @@ export function parseFrame(line: string, { redaction, maxBytes }: FrameRules): C
   const fields = parseFields(line)
   if (fields === undefined) return undefined
   const { kind } = fields
-  const id = typeof fields['id'] === 'number' ? fields['id'] : -1
   const bytes = Buffer.byteLength(line)
-  if (kind === 'result' && bytes > maxBytes + MAX_ENVELOPE) return { kind: 'too-large', id, bytes }
-  const clean = (text: string): string => redaction.text(withoutControls(text, { keepsLineEnds: true }))
-  const textOf: TextOf = value => (typeof value === 'string' ? clean(value).slice(0, MAX_TEXT) : '')
-  switch (kind) {
-    case 'ready':
-      return { kind }
-    case 'loading':
-      return { kind, path: textOf(fields['path']) }
-    case 'loaded':
-      return {
-        kind,
-        commands: listOf(fields['commands'])
-          .filter(isFields)
-          .map(each => toCommand(each, clean)),
-      }
-    case 'failed':
-      return {
-        kind,
-        path: textOf(fields['path']),
-        message: textOf(fields['message']),
-        stack: textOf(fields['stack']),
-      }
-    case 'result':
-      return 'value' in fields ? { kind, id, value: mapTexts(fields['value'], clean) } : { kind, id }
-    case 'refused':
-      return { kind, id, faults: toFaults(fields['faults'], textOf) }
-    case 'error':
-      return { kind, id, message: textOf(fields['message']), stack: textOf(fields['stack']) }
-    case 'too-large':
-      return { kind, id, bytes: numberOf(fields['bytes']) }
-    case 'progress': {
-      const { total, message } = fields
-      return {
-        kind,
-        id,
-        done: numberOf(fields['done']),
-        ...(typeof total === 'number' ? { total } : {}),
-        ...(typeof message === 'string' ? { message: textOf(message) } : {}),
-      }
-    }
-    case 'begun':
-      return { kind, id }
-    case 'log':
-      return { kind, id, message: textOf(fields['message']) }
-    default:
-      return undefined
-  }
+  if (kind === 'result' && bytes > maxBytes + MAX_ENVELOPE)
+    return { kind: 'too-large', id: idOf(fields['id']), bytes }
+  if (typeof kind !== 'string' || !Object.hasOwn(FRAMES, kind)) return undefined
+  const clean: Clean = text => redaction.text(withoutControls(text, { keepsLineEnds: true }))
+  const read = Object.entries<Read>(FRAMES[kind as ChildFrame['kind']]).map(
+    ([name, readField]) => [name, readField(fields[name], clean)] as const,
+  )
+  return { kind, ...defined(Object.fromEntries(read)) } as ChildFrame
 }
+
+type Clean = (text: string) => string
+/** Reads one field of a frame. The process may have sent any value. */
+type Read = (value: unknown, clean: Clean) => unknown
+
+const textOf = (value: unknown, clean: Clean): string =>
+  typeof value === 'string' ? clean(value).slice(0, MAX_TEXT) : ''
+const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0)
+const idOf = (value: unknown): number => (typeof value === 'number' ? value : -1)
+
+/** The fields of each kind of frame. */
+const FRAMES = {
+  ready: {},
+  loading: { path: textOf },
+  loaded: {
+    commands: (value, clean) =>
+      listOf(value)
+        .filter(isFields)
+        .map(each => toCommand(each, clean)),
+  },
+  failed: { path: textOf, message: textOf, stack: textOf },
+  begun: { id: idOf },
+  result: { id: idOf, value: mapTexts },
+  refused: { id: idOf, faults: toFaults },
+  error: { id: idOf, message: textOf, stack: textOf },
+  'too-large': { id: idOf, bytes: numberOf },
+  progress: {
+    id: idOf,
+    done: numberOf,
+    total: value => (typeof value === 'number' ? value : undefined),
+    message: (value, clean) => (typeof value === 'string' ? textOf(value, clean) : undefined),
+  },
+  log: { id: idOf, message: textOf },
+} satisfies Record<ChildFrame['kind'], Readonly<Record<string, Read>>>
 
 function parseFields(line: string): Fields | undefined {
   try {
@@ -80,8 +75,6 @@ function parseFields(line: string): Fields | undefined {
     return undefined // not JSON, so not from our code
   }
 }
-
-type TextOf = (value: unknown) => string
 
 /**
  * Describes how the JSON text of a frame exceeds the limits for depth or number of values. Returns `undefined` if the
@@ -122,7 +115,7 @@ function toRefused(line: string, message: string): ChildFrame | undefined {
 }
 
 /** Does not redact `name` and `path`, because the host shows them only if they equal known values. */
-function toCommand(fields: Fields, clean: (text: string) => string): CommandFrame {
+function toCommand(fields: Fields, clean: Clean): CommandFrame {
   const { name, path, description, hints, inputSchema } = fields
   return {
     name,
@@ -134,15 +127,15 @@ function toCommand(fields: Fields, clean: (text: string) => string): CommandFram
   }
 }
 
-function toFaults(value: unknown, textOf: TextOf): InputFaults {
+function toFaults(value: unknown, clean: Clean): InputFaults {
   const fields = isFields(value) ? value : {}
+  const few = (name: string): readonly unknown[] => listOf(fields[name]).slice(0, MAX_FAULTS)
   return {
-    missing: listOf(fields['missing']).slice(0, MAX_FAULTS).map(textOf),
-    unknown: listOf(fields['unknown']).slice(0, MAX_FAULTS).map(textOf),
-    wrong: listOf(fields['wrong'])
-      .slice(0, MAX_FAULTS)
+    missing: few('missing').map(each => textOf(each, clean)),
+    unknown: few('unknown').map(each => textOf(each, clean)),
+    wrong: few('wrong')
       .filter(isFields)
-      .map(({ field, message }) => ({ field: textOf(field), message: textOf(message) })),
+      .map(({ field, message }) => ({ field: textOf(field, clean), message: textOf(message, clean) })),
   }
 }
 
@@ -162,7 +155,3 @@ const MAX_DEPTH = 256
 const MAX_VALUES = 100_000
 /** Maximum number of bytes that a result line contains in addition to the value. */
 const MAX_ENVELOPE = 256
-
-function numberOf(value: unknown): number {
-  return typeof value === 'number' ? value : 0
-}

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
 import { type SkillCommand, SkillError } from '@skillstoke/core'
-import { DEFAULT_CALL_MS, LONGEST_CALL_MS, toMessage } from '@skillstoke/core/internal'
+import { DEFAULT_CALL_MS, defined, LONGEST_CALL_MS, toMessage } from '@skillstoke/core/internal'
 import type { ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
 import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from '../child/frames.ts'
 import { Lines } from '../child/lines.ts'
@@ -315,12 +315,6 @@ export class ScriptProcess {
   }
 
   #failLoading(message: string, stack = ''): void {
-    const module = this.#module
-    this.#loading.resolve({
-      kind: 'failed',
-      ...(module === undefined ? {} : { path: module }),
-      message,
-      stack,
-    })
+    this.#loading.resolve({ kind: 'failed', ...defined({ path: this.#module }), message, stack })
   }
 }

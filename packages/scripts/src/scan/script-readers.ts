@@ -1,3 +1,5 @@
+import { untilAborted } from '@skillstoke/core/internal'
+import { Turns } from '../process/turns.ts'
 import { ScriptThread } from '../script-thread.ts'
 import type { Answer, Question } from '../script-worker.ts'
 
@@ -14,38 +16,40 @@ export interface Asked {
   readonly signal?: AbortSignal
 }
 
-interface Waiting extends Asked, PromiseWithResolvers<Answer> {}
-
 const MAX_THREADS = 2
 const MAX_KEPT = 500
 const BROKEN = { kind: 'broken' } as const
 
 /** A small pool of threads that parse scripts, shared by all skills. */
 export class ScriptReaders {
-  /** Waiting questions by skill. The threads take the next question from the first skill in this map. */
-  readonly #waiting = new Map<string, readonly Waiting[]>()
-  readonly #idle: ScriptThread[] = Array.from({ length: MAX_THREADS }, () => new ScriptThread())
-  readonly #threads: readonly ScriptThread[] = [...this.#idle]
-  readonly #busy = new Set<string>()
+  readonly #turns = new Turns(MAX_THREADS)
+  /** The last question of each skill that has one. */
+  readonly #last = new Map<string, Promise<unknown>>()
+  readonly #threads: readonly ScriptThread[] = Array.from({ length: MAX_THREADS }, () => new ScriptThread())
+  /** The thread that was used last is the last one, so that running threads are used before another one is started. */
+  readonly #idle: ScriptThread[] = [...this.#threads]
   /** Identities of questions that broke a thread. These questions are not asked again. */
   readonly #broken = new Set<string>()
   readonly #end = new AbortController()
 
   /** @throws {Error} when the machine cannot start a thread */
   async ask(asked: Asked): Promise<Answer> {
-    const { skill, identity, signal } = asked
-    if (this.#end.signal.aborted || signal?.aborted === true || this.#broken.has(identity)) return BROKEN
+    const { skill, signal } = asked
     const ending = AbortSignal.any([this.#end.signal, ...(signal === undefined ? [] : [signal])])
-    const waiting: Waiting = { ...asked, signal: ending, ...Promise.withResolvers<Answer>() }
-    const giveUp = (): void => waiting.resolve(BROKEN)
-    ending.addEventListener('abort', giveUp, { once: true })
-    this.#waiting.set(skill, [...(this.#waiting.get(skill) ?? []), waiting])
-    this.#work()
-    try {
-      return await waiting.promise
-    } finally {
-      ending.removeEventListener('abort', giveUp)
-    }
+    const before = this.#last.get(skill)
+    const answer = (async () => {
+      await before?.catch(() => undefined)
+      return await this.#turns.run(async () => await this.#answer(asked, ending))
+    })()
+    this.#last.set(skill, answer)
+    void answer
+      .catch(() => undefined)
+      .then(() => this.#last.get(skill) === answer && this.#last.delete(skill))
+    // A cancelled question does not wait for its turn.
+    return await untilAborted(ending, answer).catch((thrown: unknown) => {
+      if (ending.aborted) return BROKEN
+      throw thrown
+    })
   }
 
   async close(): Promise<void> {
@@ -53,34 +57,16 @@ export class ScriptReaders {
     await Promise.all(this.#threads.map(async thread => await thread.end()))
   }
 
-  #work(): void {
-    for (const [skill, [next, ...others]] of this.#waiting) {
-      const thread = this.#busy.has(skill) ? undefined : this.#idle.shift()
-      if (thread === undefined || next === undefined) continue
-      this.#waiting.delete(skill)
-      if (others.length > 0) this.#waiting.set(skill, others)
-      this.#busy.add(skill)
-      void this.#answer(thread, next).then(() => {
-        this.#busy.delete(skill)
-        // Put the thread first, so that running threads are used before another thread is started.
-        this.#idle.unshift(thread)
-        this.#work()
-      })
-    }
-  }
-
-  async #answer(
-    thread: ScriptThread,
-    { question, identity, signal, resolve, reject }: Waiting,
-  ): Promise<void> {
-    const isGivenUp = (): boolean => signal?.aborted === true
-    if (isGivenUp()) return
+  async #answer({ identity, question }: Asked, signal: AbortSignal): Promise<Answer> {
+    if (signal.aborted || this.#broken.has(identity)) return BROKEN
+    // A question in its turn always finds a thread.
+    const thread = this.#idle.pop() as ScriptThread
     try {
       const answer = await thread.ask(question, signal)
-      if (answer.kind === 'broken' && !isGivenUp()) this.#remember(identity)
-      resolve(answer)
-    } catch (thrown) {
-      reject(thrown)
+      if (answer.kind === 'broken' && !signal.aborted) this.#remember(identity)
+      return answer
+    } finally {
+      this.#idle.push(thread)
     }
   }
 
