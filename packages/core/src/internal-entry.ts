@@ -79,6 +79,7 @@ export {
   type SkillList,
   type SourcesStatus,
 } from './answers/list-skills.ts'
+export { type RunOutcome, type RunTarget, runTarget, USAGE_CODES } from './answers/run-script.ts'
 export {
   type FileInfo,
   type FileText,
