@@ -9,8 +9,8 @@ import { readVersion } from '../config/version.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { createApi } from './api.ts'
 import { fail, onApiError } from './api-failure.ts'
-import { DevIdentities, type DevIdentity } from './dev-identity.ts'
-import { closeHttpServer, createHttpServer, listenOn, toHostName } from './http-server.ts'
+import { type DevIdentityFile, findIdentity, listenAs } from './dev-identity.ts'
+import { closeHttpServer, createHttpServer, toHostName } from './http-server.ts'
 import { LiveState } from './live-state.ts'
 import { Metrics } from './metrics.ts'
 import { addSecurityHeaders, PAGE_DIRECTORY, servePage } from './page-files.ts'
@@ -34,8 +34,7 @@ export class DevServer implements AsyncDisposable {
   readonly token: string
   readonly state: LiveState
   readonly #config: Config
-  readonly #identities: DevIdentities
-  readonly #identity: DevIdentity
+  readonly #identity: DevIdentityFile
   readonly #guard: RequestGuard
   readonly #server: Server
   readonly #metrics: Metrics
@@ -58,8 +57,7 @@ export class DevServer implements AsyncDisposable {
   private constructor({ config, skills, mcp, playground, countTokens }: DevServerOptions, metrics: Metrics) {
     this.#metrics = metrics
     this.#config = config
-    this.#identities = new DevIdentities(config, 'dev')
-    this.#identity = this.#identities.find({ isNew: config.server.isTokenNew })
+    this.#identity = findIdentity(config, 'dev')
     this.token = config.server.token ?? this.#identity.token
     this.state = new LiveState({
       skills,
@@ -128,11 +126,8 @@ export class DevServer implements AsyncDisposable {
   }
 
   async #listen(): Promise<void> {
-    const { host, port, isPortNamed } = this.#config.server
-    const remembered = this.#identity.port === undefined ? [] : [this.#identity.port]
-    this.#port = await listenOn(this.#server, host, isPortNamed ? [port] : [...remembered, port, 0])
+    const { server } = this.#config
+    this.#port = await listenAs(this.#identity, this.#server, server, server.token === undefined)
     this.#guard.listening(this.#port)
-    if (this.#config.server.token === undefined)
-      this.#identities.remember(this.token, { port: this.#port, isPortNamed })
   }
 }
