@@ -19,7 +19,7 @@ import type { ToolFlags } from '../mcp-clients/mcp-setup.ts'
 import { findIdentity, listenAs } from '../server/dev-identity.ts'
 import { describeClients, FollowedClients } from '../server/followed-clients.ts'
 import { closeHttpServer, createHttpServer, isLoopback, listenOn, toHostName } from '../server/http-server.ts'
-import { Metrics } from '../server/metrics.ts'
+import { createMetrics, type Metrics } from '../server/metrics.ts'
 import {
   createErrorLogger,
   describeServed,
@@ -73,7 +73,7 @@ export async function serve(config: Config, options: ServeFlags): Promise<number
     )
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
-  await using audit = await AuditLog.open(options.auditLog, message => logger.warn(message))
+  await using audit = await openAuditLog(options.auditLog, message => logger.warn(message))
   // Clients may run on other machines, so they get no paths of this one.
   await using skills = await openServedSkills(config, logger, { hasDirectories: false })
   const { requestsPerMinute, stateless = false, auditLog } = options
@@ -87,7 +87,7 @@ export async function serve(config: Config, options: ServeFlags): Promise<number
     }),
   })
   const server = createHttpServer(createApp(mcp, allowedHosts(config, clients?.file)).fetch, { maxSessions })
-  using metrics = options.metricsPort === undefined ? undefined : await Metrics.create(skills)
+  using metrics = options.metricsPort === undefined ? undefined : await createMetrics(skills)
   const metricsServer =
     metrics === undefined
       ? undefined
@@ -184,38 +184,36 @@ async function ended(signal: AbortSignal, server: Server): Promise<void> {
   await once(signal, 'abort')
 }
 
+/** Where `stoke serve` writes who used which skill. */
+interface AuditLog extends AsyncDisposable {
+  write(entry: AuditEntry): void
+}
+
 /** Appends one line of JSON for each entry. A failed write is reported, and never fails a request. */
-class AuditLog implements AsyncDisposable {
-  readonly #file: FileHandle | undefined
-  readonly #warn: (message: string) => void
-  /** Writes the entries one after the other. */
-  #writing: Promise<void> = Promise.resolve()
-
-  static async open(path: string | undefined, warn: (message: string) => void): Promise<AuditLog> {
-    if (path === undefined || path === '-') return new AuditLog(undefined, warn)
-    try {
-      return new AuditLog(await open(path, 'a', 0o600), warn)
-    } catch (thrown) {
-      throw new UsageError(`the audit log cannot be written: ${toMessage(thrown)}`, { cause: thrown })
-    }
+async function openAuditLog(path: string | undefined, warn: (message: string) => void): Promise<AuditLog> {
+  const file = path === undefined || path === '-' ? undefined : await openFile(path)
+  // Writes the entries one after the other.
+  let writing: Promise<void> = Promise.resolve()
+  return {
+    write: ({ at, ...entry }) => {
+      const line = `${JSON.stringify({ time: new Date(at).toISOString(), ...entry })}\n`
+      if (file === undefined) process.stdout.write(line)
+      else
+        writing = writing
+          .then(async () => await file.appendFile(line))
+          .catch((error: unknown) => warn(`the audit log could not be written: ${toMessage(error)}`))
+    },
+    [Symbol.asyncDispose]: async () => {
+      await writing
+      await file?.close()
+    },
   }
+}
 
-  private constructor(file: FileHandle | undefined, warn: (message: string) => void) {
-    this.#file = file
-    this.#warn = warn
-  }
-
-  write({ at, ...entry }: AuditEntry): void {
-    const line = `${JSON.stringify({ time: new Date(at).toISOString(), ...entry })}\n`
-    if (this.#file === undefined) return void process.stdout.write(line)
-    const file = this.#file
-    this.#writing = this.#writing
-      .then(async () => await file.appendFile(line))
-      .catch((error: unknown) => this.#warn(`the audit log could not be written: ${toMessage(error)}`))
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#writing
-    await this.#file?.close()
+async function openFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'a', 0o600)
+  } catch (thrown) {
+    throw new UsageError(`the audit log cannot be written: ${toMessage(thrown)}`, { cause: thrown })
   }
 }

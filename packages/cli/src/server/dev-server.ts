@@ -12,8 +12,8 @@ import { fail, onApiError } from './api-failure.ts'
 import { type DevIdentityFile, findIdentity, listenAs } from './dev-identity.ts'
 import { closeHttpServer, createHttpServer, toHostName } from './http-server.ts'
 import { LiveState } from './live-state.ts'
-import { Metrics } from './metrics.ts'
-import { addSecurityHeaders, PAGE_DIRECTORY, servePage } from './page-files.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { addCaching, addSecurityHeaders, servePage } from './page-files.ts'
 import type { Playground } from './playground.ts'
 import { RequestGuard } from './request-guard.ts'
 
@@ -44,7 +44,7 @@ export class DevServer implements AsyncDisposable {
 
   /** Starts listening. @throws {UsageError} when the named port is in use, or the address cannot be used */
   static async start(options: DevServerOptions): Promise<DevServer> {
-    const server = new DevServer(options, await Metrics.create(options.skills))
+    const server = new DevServer(options, await createMetrics(options.skills))
     try {
       await server.#listen()
       return server
@@ -89,7 +89,7 @@ export class DevServer implements AsyncDisposable {
         signal: this.#end.signal,
       }),
     )
-    app.get('*', servePage(PAGE_DIRECTORY))
+    app.get('*', addCaching, servePage)
     app.notFound(context => fail(404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
     app.onError(onApiError)
     const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
