@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ApiClient, FleetList } from 'skillstoke/client'
+import { DataTable } from './data-table.tsx'
 import { formatCount, formatTime, plural, shortDigest } from './format.ts'
 import { Moment } from './moment.tsx'
 import { useAction } from './use-action.ts'
@@ -100,43 +101,27 @@ function Agents({ report }: { readonly report: Report }): ComponentChildren {
   return (
     <div class="scrolls">
       <h3>Agents</h3>
-      <table class="history" aria-label="Agents">
-        <thead>
-          <tr>
-            <th scope="col">Host</th>
-            <th scope="col">Agent</th>
-            <th scope="col">State</th>
-            <th scope="col">Digest</th>
-            <th scope="col">Generation</th>
-            <th scope="col">Lag</th>
-            <th scope="col">Sandbox</th>
-            <th scope="col">Problems</th>
-          </tr>
-        </thead>
-        <tbody>
-          {report.agents.map(agent => (
-            <tr key={`${agent.host} ${agent.agent}`}>
-              <td data-label="Host">{agent.host}</td>
-              <td data-label="Agent">{agent.agent}</td>
-              <td data-label="State">
-                <span class={`badge ${BADGES[agent.state]}`}>{agent.state}</span>
-              </td>
-              <td data-label="Digest">
-                <code title={agent.digest}>{shortDigest(agent.digest)}</code>
-              </td>
-              <td data-label="Generation">{agent.generation.number}</td>
-              <td data-label="Lag">{agent.lagMs === undefined ? '–' : `${formatCount(agent.lagMs)} ms`}</td>
-              <td data-label="Sandbox">{agent.sandbox ?? '–'}</td>
-              <td data-label="Problems">
-                {agent.staleSince !== undefined &&
-                  `stale since ${formatTime(new Date(agent.staleSince).toISOString())} `}
-                {agent.held > 0 && `${formatCount(agent.held)} held `}
-                {agent.errors.join('; ')}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <DataTable
+        label="Agents"
+        rows={report.agents}
+        keyOf={({ host, agent }) => `${host} ${agent}`}
+        columns={{
+          Host: ({ host }) => host,
+          Agent: ({ agent }) => agent,
+          State: ({ state }) => <span class={`badge ${BADGES[state]}`}>{state}</span>,
+          Digest: ({ digest }) => <code title={digest}>{shortDigest(digest)}</code>,
+          Generation: ({ generation }) => generation.number,
+          Lag: ({ lagMs }) => (lagMs === undefined ? '–' : `${formatCount(lagMs)} ms`),
+          Sandbox: ({ sandbox }) => sandbox ?? '–',
+          Problems: ({ staleSince, held, errors }) => (
+            <>
+              {staleSince !== undefined && `stale since ${formatTime(new Date(staleSince).toISOString())} `}
+              {held > 0 && `${formatCount(held)} held `}
+              {errors.join('; ')}
+            </>
+          ),
+        }}
+      />
     </div>
   )
 }
@@ -157,53 +142,35 @@ function Versions({ report, label, client, onChange }: VersionsProps): Component
       {failure !== undefined && <p role="alert">{failure}</p>}
       <div class="scrolls">
         <h3>Published versions</h3>
-        <table class="history" aria-label="Published versions">
-          <thead>
-            <tr>
-              <th scope="col">Skill</th>
-              <th scope="col">Version</th>
-              <th scope="col">Revision</th>
-              <th scope="col">Published</th>
-              <th scope="col">By</th>
-              <th scope="col">Note</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {report.skills.map(({ name, version, revision, at, publisher, note }) => (
-              <tr key={name}>
-                <td data-label="Skill">{name}</td>
-                <td data-label="Version">{version}</td>
-                <td data-label="Revision">
-                  <code title={revision}>{shortDigest(revision)}</code>
-                </td>
-                <td data-label="Published">
-                  <Moment at={at} />
-                </td>
-                <td data-label="By">{publisher}</td>
-                <td data-label="Note">{note}</td>
-                <td>
-                  {version > 1 && (
-                    <RollbackButton
-                      name={name}
-                      version={version}
-                      agents={report.agents.length}
-                      isRunning={isRunning}
-                      onConfirm={() =>
-                        run(async () => {
-                          await client.rollbackFleet({ source: label, skill: name, expect: version })
-                          onChange()
-                        })
-                      }
-                    />
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <DataTable
+          label="Published versions"
+          rows={report.skills}
+          keyOf={({ name }) => name}
+          columns={{
+            Skill: ({ name }) => name,
+            Version: ({ version }) => version,
+            Revision: ({ revision }) => <code title={revision}>{shortDigest(revision)}</code>,
+            Published: ({ at }) => <Moment at={at} />,
+            By: ({ publisher }) => publisher,
+            Note: ({ note }) => note,
+          }}
+          actions={({ name, version }) =>
+            version > 1 && (
+              <RollbackButton
+                name={name}
+                version={version}
+                agents={report.agents.length}
+                isRunning={isRunning}
+                onConfirm={() =>
+                  run(async () => {
+                    await client.rollbackFleet({ source: label, skill: name, expect: version })
+                    onChange()
+                  })
+                }
+              />
+            )
+          }
+        />
       </div>
     </>
   )

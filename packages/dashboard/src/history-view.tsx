@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { ApiClient } from 'skillstoke/client'
+import { DataTable } from './data-table.tsx'
 import { shortDigest } from './format.ts'
 import { Moment } from './moment.tsx'
 import { useAction } from './use-action.ts'
@@ -26,51 +27,33 @@ export function HistoryView({ name, serving, version, client }: HistoryViewProps
     <>
       {failure !== undefined && <p role="alert">{failure}</p>}
       <div class="scrolls">
-        <table class="history">
-          <thead>
-            <tr>
-              <th scope="col">Revision</th>
-              <th scope="col">Event</th>
-              <th scope="col">Time</th>
-              <th scope="col">Cause</th>
-              <th scope="col">By</th>
-              <th scope="col">Note</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {records.map(({ revision, event, at, cause, author, note }) => (
-              <tr key={`${at} ${event} ${revision}`}>
-                <td data-label="Revision">
-                  {revision === undefined ? '–' : <code title={revision}>{shortDigest(revision)}</code>}
-                </td>
-                <td data-label="Event">{event}</td>
-                <td data-label="Time">
-                  <Moment at={at} />
-                </td>
-                <td data-label="Cause">{cause}</td>
-                <td data-label="By">
-                  {author.name === undefined ? author.kind : `${author.name} (${author.kind})`}
-                </td>
-                <td data-label="Note">{note}</td>
-                <td>
-                  {event === 'live' && revision !== undefined && revision !== serving && (
-                    <button
-                      type="button"
-                      class="plain"
-                      disabled={isRunning}
-                      onClick={() => run(() => client.rollback(name, revision))}
-                    >
-                      Roll back <span class="hidden">to revision {shortDigest(revision)}</span>
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <DataTable
+          rows={records}
+          keyOf={({ at, event, revision }) => `${at} ${event} ${revision}`}
+          columns={{
+            Revision: ({ revision }) =>
+              revision === undefined ? '–' : <code title={revision}>{shortDigest(revision)}</code>,
+            Event: ({ event }) => event,
+            Time: ({ at }) => <Moment at={at} />,
+            Cause: ({ cause }) => cause,
+            By: ({ author }) => (author.name === undefined ? author.kind : `${author.name} (${author.kind})`),
+            Note: ({ note }) => note,
+          }}
+          actions={({ event, revision }) =>
+            event === 'live' &&
+            revision !== undefined &&
+            revision !== serving && (
+              <button
+                type="button"
+                class="plain"
+                disabled={isRunning}
+                onClick={() => run(() => client.rollback(name, revision))}
+              >
+                Roll back <span class="hidden">to revision {shortDigest(revision)}</span>
+              </button>
+            )
+          }
+        />
       </div>
     </>
   )
