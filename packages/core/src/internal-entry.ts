@@ -14,7 +14,6 @@ export { digestOf, shortDigest } from './skill/digest.ts'
 export { mayRun, type ScriptEnding } from './skill/program-file.ts'
 export { showFile } from './skill/shown-bytes.ts'
 export {
-  decodePlainText,
   decodeStrictText,
   decodeText,
   decodeUnmarkedText,
@@ -65,7 +64,6 @@ export {
 export {
   capabilitiesOf,
   doubtsAbout,
-  findUnreported,
   listWaiting,
   type WaitingRow,
   withUnreported,
@@ -109,7 +107,6 @@ export {
   CAPABILITY_FORMS,
   type CapabilityForm,
   checkCapabilities,
-  declaredCapabilities,
   findCapabilityForm,
   findMissing,
   isCapability,
