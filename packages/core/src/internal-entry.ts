@@ -14,7 +14,6 @@ export { digestOf, shortDigest } from './skill/digest.ts'
 export { mayRun, type ScriptEnding } from './skill/program-file.ts'
 export { showFile } from './skill/shown-bytes.ts'
 export {
-  decodePlainText,
   decodeStrictText,
   decodeText,
   decodeUnmarkedText,
@@ -65,7 +64,6 @@ export {
 export {
   capabilitiesOf,
   doubtsAbout,
-  findUnreported,
   listWaiting,
   type WaitingRow,
   withUnreported,
@@ -79,6 +77,7 @@ export {
   type SkillList,
   type SourcesStatus,
 } from './answers/list-skills.ts'
+export { type RunOutcome, type RunTarget, runTarget, USAGE_CODES } from './answers/run-script.ts'
 export {
   type FileInfo,
   type FileText,
@@ -108,7 +107,6 @@ export {
   CAPABILITY_FORMS,
   type CapabilityForm,
   checkCapabilities,
-  declaredCapabilities,
   findCapabilityForm,
   findMissing,
   isCapability,

@@ -3,6 +3,7 @@ import type { ChatDetail, Turn } from 'skillstoke/client'
 import { client } from './client.ts'
 import { ExactPrompt } from './exact-prompt.tsx'
 import { formatCount, shortDigest } from './format.ts'
+import { Prefix } from './prefix.tsx'
 import { toHash } from './route.ts'
 import { describeUsage } from './token-usage.ts'
 import { useLoaded } from './use-loaded.ts'
@@ -82,18 +83,13 @@ function ModelCalls({ turns }: { readonly turns: readonly Turn[] }): ComponentCh
     <>
       <h3>Model calls</h3>
       <ul class="plain-list calls">
-        {calls.map(({ turn, step, prefix, last, sentBefore, isUnchanged, usage }) => (
-          <li key={`${turn} ${step}`}>
-            Turn {turn}, call {step}:{' '}
-            <span class={isUnchanged ? '' : 'changed'}>
-              prefix <code>{last ?? prefix}</code>{' '}
-              {last === null
-                ? 'first sent'
-                : isUnchanged
-                  ? 'unchanged'
-                  : `CHANGED to ${sentBefore ?? 'less'}`}
+        {calls.map(({ turn, ...call }) => (
+          <li key={`${turn} ${call.step}`}>
+            Turn {turn}, call {call.step}:{' '}
+            <span class={call.isUnchanged ? '' : 'changed'}>
+              prefix <Prefix {...call} />
             </span>
-            {usage !== null && `; ${describeUsage(usage)}`}
+            {call.usage !== null && `; ${describeUsage(call.usage)}`}
           </li>
         ))}
       </ul>

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
-import { ApiError, type ChatEvent } from 'skillstoke/client'
+import type { ChatEvent } from 'skillstoke/client'
 import { client } from './client.ts'
+import { describeFailure } from './use-action.ts'
 
 /** One question of a playground conversation, and the events that followed. */
 export interface ChatTurn {
@@ -62,15 +63,11 @@ export async function ask(
     for await (const event of client.ask(request, { signal: stopped })) onEvent(event)
     change(skill, chat => (chat.stop === stop ? withoutStop(chat) : chat))
   } catch (error) {
-    const fault = stopped.aborted ? 'Stopped.' : describe(error)
+    const fault = stopped.aborted ? 'Stopped.' : describeFailure(error)
     change(skill, chat =>
       chat.stop === stop ? withoutStop(withTurn(chat, turn => ({ ...turn, fault }))) : chat,
     )
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof ApiError ? error.message : `the dev server did not answer: ${String(error)}`
 }
 
 function change(skill: string, make: (chat: Chat) => Chat): void {

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { SessionInfo, SessionList, Turn } from 'skillstoke/client'
 import { client } from './client.ts'
 import { formatCount, plural, shortDigest } from './format.ts'
+import { Prefix } from './prefix.tsx'
 import { toHash } from './route.ts'
 import { sessions, status } from './store.ts'
 import { type Loaded, useLoaded } from './use-loaded.ts'
@@ -79,14 +80,9 @@ function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildre
                 {told.length === 0 ? '–' : cost(told.reduce((sum, each) => sum + each.tokens, 0))}
               </td>
               <td>
-                {calls.map(({ step, prefix, last, sentBefore, isUnchanged }) => (
-                  <span key={step} class={isUnchanged ? 'prefix' : 'prefix changed'}>
-                    {step}: <code>{last ?? prefix}</code>{' '}
-                    {last === null
-                      ? 'first sent'
-                      : isUnchanged
-                        ? 'unchanged'
-                        : `CHANGED to ${sentBefore ?? 'less'}`}
+                {calls.map(call => (
+                  <span key={call.step} class={call.isUnchanged ? 'prefix' : 'prefix changed'}>
+                    {call.step}: <Prefix {...call} />
                   </span>
                 ))}
               </td>

@@ -21,12 +21,16 @@ export function useAction(): Action {
     work()
       .catch((error: unknown) => {
         code.value = error instanceof ApiError ? error.code : undefined
-        failure.value =
-          error instanceof ApiError ? error.message : `the dev server did not answer: ${String(error)}`
+        failure.value = describeFailure(error)
       })
       .finally(() => {
         isRunning.value = false
       })
   }
   return { isRunning: isRunning.value, failure: failure.value, code: code.value, run }
+}
+
+/** Says why a request failed. */
+export function describeFailure(error: unknown): string {
+  return error instanceof ApiError ? error.message : `the dev server did not answer: ${String(error)}`
 }

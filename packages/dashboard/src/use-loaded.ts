@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { ApiError } from 'skillstoke/client'
+import { describeFailure } from './use-action.ts'
 
 /** Result of a request. `undefined` while the request is pending. */
 export type Loaded<T> = { readonly value: T } | { readonly failure: string } | undefined
@@ -22,15 +22,11 @@ export function useLoaded<T>(ask: (() => Promise<T>) | undefined, inputs: readon
     }
     ask().then(
       value => settle({ value }),
-      (error: unknown) => settle({ failure: toText(error) }),
+      (error: unknown) => settle({ failure: describeFailure(error) }),
     )
     return () => {
       isCurrent = false
     }
   }, inputs)
   return loaded.value
-}
-
-function toText(error: unknown): string {
-  return error instanceof ApiError ? error.message : `the dev server did not answer: ${String(error)}`
 }

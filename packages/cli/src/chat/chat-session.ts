@@ -7,7 +7,7 @@ import {
   type TurnInput,
 } from '@skillstoke/agent'
 import { SkillError, type SkillReader, type SkillRuntime } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import type { ListeningSession } from '../dev/dev-printer.ts'
 import type { ChatView, TurnOutcome } from './chat-view.ts'
 
@@ -51,8 +51,10 @@ export class ChatSession {
   /** Reads the skills as this conversation sees them, with those that it wrote. */
   get reader(): SkillReader {
     const { session } = this.#conversation
-    const scope = session.scope === undefined ? {} : { scope: session.scope }
-    return this.#options.skills.forConversation({ id: session.conversation, ...scope })
+    return this.#options.skills.forConversation({
+      id: session.conversation,
+      ...defined({ scope: session.scope }),
+    })
   }
 
   /** Returns the text of the last answer, or `undefined` if there is none. */

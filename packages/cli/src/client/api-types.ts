@@ -1,8 +1,7 @@
 import type { TokenUsage } from '@skillstoke/agent'
-import type { Digest, SkillChange, SkillFacet, SkillStatus, SourceReport } from '@skillstoke/core'
+import type { Digest, SkillChange, SkillFacet, SkillStatus } from '@skillstoke/core'
 import type { DescribedScripts, GenerationId, SkillRow, SourcesStatus } from '@skillstoke/core/internal'
 import type { CommandProgress, ScriptContainment, ScriptLine } from '@skillstoke/core/source'
-import type { FleetReport } from '@skillstoke/fleet'
 
 // The answers to questions about skills, which the command line gives without a server, too.
 export type {
@@ -103,15 +102,6 @@ export interface SessionInfo {
   readonly turns: readonly Turn[]
 }
 
-/** `GET /api/sessions` */
-export interface SessionList {
-  readonly generation: GenerationId
-  readonly sessions: readonly (SessionInfo & {
-    /** The exact catalog of the conversation. */
-    readonly catalogText: string
-  })[]
-}
-
 export interface TimelineChange {
   readonly kind: SkillChange['kind']
   readonly name: string
@@ -146,17 +136,6 @@ export interface TimelineEntry {
    * Number of entries that `changes`, `problems` and `fixed` omit, because each of these lists has a maximum length.
    */
   readonly omitted: number
-}
-
-/** `POST /api/reload` */
-export interface ReloadResult {
-  readonly previous: GenerationId
-  readonly generation: GenerationId
-  readonly changes: readonly TimelineChange[]
-  /** Every skill whose status is not `ok` after the reload. */
-  readonly problems: readonly TimelineProblem[]
-  /** Diagnostics of the sources, for example of a source that could not be read. */
-  readonly sources: readonly SourceReport[]
 }
 
 /** The complete state, sent as the first event of a stream. */
@@ -204,12 +183,6 @@ export interface CommandsEvent {
 /** Events that `GET /api/events` sends. */
 export type ServerEvent = StateEvent | UpdateEvent | RowsEvent | SessionsEvent | CommandsEvent
 
-/** `POST /api/login` */
-export interface LoginResult {
-  /** Key that each request must send in the header `KEY_HEADER`, in addition to the cookie. */
-  readonly key: string
-}
-
 export const KEY_HEADER = 'x-skillstoke-key'
 
 /** Body of every response that is not 2xx. */
@@ -230,17 +203,3 @@ export type ApiErrorCode =
   | 'READ_ONLY'
   | 'IO_FAILED'
   | 'FAILED'
-
-/** The fleets that the dev server follows. */
-export interface FleetList {
-  readonly fleets: readonly {
-    /** Label of the source. */
-    readonly label: string
-    readonly channel: string
-    readonly servers: string
-    /** The state of the channel and of its agents; `null` if the servers do not answer. */
-    readonly report: FleetReport | null
-    /** Why the servers do not answer; `null` if they do. */
-    readonly failure: string | null
-  }[]
-}

@@ -12,5 +12,15 @@ export type * from './api-types.ts'
 export type * from './chat-types.ts'
 export { keyOfRow } from './row-key.ts'
 
+/** An answer of the API, by the method of the client. */
+type Answer<Method extends 'fleet' | 'reload' | 'sessions'> = Awaited<ReturnType<ApiClient[Method]>>
+
+/** The fleets that the dev server follows. */
+export type FleetList = Answer<'fleet'>
+/** The conversations, with their exact catalogs. */
+export type SessionList = Answer<'sessions'>
+/** What a reload changed, and every skill whose status is not `ok` after it. */
+export type ReloadResult = Answer<'reload'>
+
 /** A request to run a command or a script. */
 export type RunRequest = Parameters<ApiClient['run']>[0]

@@ -1,6 +1,6 @@
 import type { Diagnostic } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
-import type { ReloadResult } from '../client/api-types.ts'
+import type { ReloadResult } from '../client/index.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { findRunningDev } from '../server/run-file.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'

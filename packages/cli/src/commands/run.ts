@@ -1,17 +1,21 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
+import type { Diagnostic, Skill, SkillRuntime } from '@skillstoke/core'
 import {
   defined,
   describePlace,
   describeScripts,
   isError,
+  type RunOutcome,
+  type RunTarget,
   renderCommandValue,
+  runTarget,
   shortDigest,
   splitCommandId,
   toMessage,
+  USAGE_CODES,
 } from '@skillstoke/core/internal'
-import type { CommandProgress, ScriptFileRun, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
+import type { CommandProgress, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { describeJsonFault } from '../config/json-fault.ts'
 import { openSkills } from '../skills/open-skills.ts'
@@ -41,30 +45,6 @@ export interface RunFlags {
   readonly watch?: boolean
 }
 
-/** What `stoke run` does: run a command, run a script with arguments, or list the commands and scripts of a skill. */
-type Target =
-  | { readonly kind: 'command'; readonly skill: string; readonly id: string; readonly input: unknown }
-  | {
-      readonly kind: 'script'
-      readonly skill: string
-      readonly path: string
-      readonly args: readonly string[]
-    }
-  | { readonly kind: 'list'; readonly skill: string }
-
-/** Result of one run, as `--json` prints it. */
-interface RunResult {
-  readonly target: string
-  readonly revision: string | null
-  readonly ok: boolean
-  readonly value?: unknown
-  readonly exitCode?: number | null
-  readonly stdout?: string
-  readonly stderr?: string
-  readonly error?: { readonly code: string; readonly message: string }
-  readonly durationMs: number
-}
-
 /**
  * Implements `stoke run`. Prints the result on standard output, and everything else on standard error. Exits with 1 if
  * the script fails, and with 130 if a signal interrupts it. Exits with 2 if the target does not exist or its input is
@@ -86,15 +66,16 @@ export async function run(
       runsScripts: 'required',
     })
     const target = await toTarget(named, path, args, flags.input, skills)
-    if (target.kind === 'list') {
-      const skill = skills.current.get(target.skill)
+    if (target === undefined) {
+      const skill = skills.current.get(named)
       // Loads the code before listing it, because some problems appear only when code is loaded.
       await skills.scripts.reload(skill.name)
       return listScripts(skill, skills, config, flags.json === true)
     }
     await noteContainment(skills, config)
-    const runner = new Runner(skills, config, flags, end.signal)
-    return flags.watch ? await runner.watch(target) : await runner.run(target)
+    const { signal } = end
+    const run: Run = { target, skills, config, flags, signal, paint: createPaint(config.hasColor) }
+    return flags.watch ? await watch(run) : await runOnce(run)
   } catch (thrown) {
     if (!end.signal.aborted || thrown !== end.signal.reason) throw thrown
     process.stderr.write('interrupted\n')
@@ -119,199 +100,132 @@ async function noteContainment({ scripts }: SkillRuntime, { hasColor }: Config):
     )
 }
 
-class Runner {
-  readonly #skills: SkillRuntime
-  readonly #config: Config
-  readonly #flags: RunFlags
-  readonly #paint: Paint
-  readonly #signal: AbortSignal
-  #hasProgress = false
+interface Run {
+  readonly target: RunTarget
+  readonly skills: SkillRuntime
+  readonly config: Config
+  readonly flags: RunFlags
+  readonly signal: AbortSignal
+  readonly paint: Paint
+}
 
-  constructor(skills: SkillRuntime, config: Config, flags: RunFlags, signal: AbortSignal) {
-    this.#skills = skills
-    this.#config = config
-    this.#flags = flags
-    this.#paint = createPaint(config.hasColor)
-    this.#signal = signal
-  }
+/** Runs the target once, prints the result, and returns the exit code. */
+async function runOnce(run: Run): Promise<number> {
+  const { target, skills, flags, signal } = run
+  const start = performance.now()
+  const output = createOutput(run)
+  const timeoutMs = flags.timeout === undefined ? undefined : flags.timeout * 1_000
+  const outcome = await runTarget(target, skills, { signal, ...defined({ timeoutMs }), ...output.options })
+  const durationMs = Math.round(performance.now() - start)
+  output.end()
+  if ('id' in target) noteProblems(run, outcome)
+  const shown = 'id' in target ? target.id : `${target.skill}/${target.path}`
+  if (flags.json) printJson({ target: shown, ...outcome, durationMs })
+  else print(run, outcome)
+  if (outcome.error !== undefined && USAGE_CODES.includes(outcome.error.code)) return EXIT_USAGE
+  return outcome.ok ? EXIT_OK : EXIT_FINDINGS
+}
 
-  /** Runs the target once, prints the result, and returns the exit code. */
-  async run(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
-    const start = performance.now()
-    const { json, timeout } = this.#flags
-    const options: ScriptRunOptions = {
-      signal: this.#signal,
-      ...defined({ timeoutMs: timeout === undefined ? undefined : timeout * 1_000 }),
-      onProgress: progress => this.#showProgress(progress),
-      onLine: line => (target.kind === 'command' ? this.#showLine(line) : this.#passLine(line)),
+/**
+ * Runs the target now, and again after each change of the skill, until a signal arrives. If the skill changes during a
+ * run, runs the target once more after that run.
+ */
+async function watch(run: Run): Promise<number> {
+  const { target, skills, signal, paint } = run
+  let last = (await skills.fresh()).find(target.skill)
+  await runOnce(run)
+  for await (const generation of skills.watch(signal)) {
+    const skill = generation.find(target.skill)
+    if (skill === last) continue
+    last = skill
+    if (skill === undefined) {
+      process.stderr.write(`${target.skill} was removed\n`)
+      continue
     }
-    const shown = target.kind === 'command' ? target.id : `${target.skill}/${target.path}`
-    const result = await this.#attempt(target, options)
-    const durationMs = Math.round(performance.now() - start)
-    this.#endProgress()
-    this.#noteProblems(target, result)
-    if (json) printJson({ target: shown, ...result, durationMs } satisfies RunResult)
-    else this.#print(target, result)
-    return result.error !== undefined && USAGE_CODES.includes(result.error.code)
-      ? EXIT_USAGE
-      : result.ok
-        ? EXIT_OK
-        : EXIT_FINDINGS
+    process.stderr.write(paint('dim', `--- ${toTerminalLine(skill.name)} ${shortDigest(skill.revision)}\n`))
+    await runOnce(run)
   }
+  return EXIT_OK
+}
 
-  /**
-   * Runs the target now, and again after each change of the skill, until a signal arrives. If the skill changes during
-   * a run, runs the target once more after that run.
-   */
-  async watch(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
-    let last = (await this.#skills.fresh()).find(target.skill)
-    await this.run(target)
-    for await (const generation of this.#skills.watch(this.#signal)) {
-      const skill = generation.find(target.skill)
-      if (skill === last) continue
-      last = skill
-      if (skill === undefined) {
-        process.stderr.write(`${target.skill} was removed\n`)
-        continue
-      }
-      process.stderr.write(
-        this.#paint('dim', `--- ${toTerminalLine(skill.name)} ${shortDigest(skill.revision)}\n`),
-      )
-      await this.run(target)
-    }
-    return EXIT_OK
+/** Prints the problems of the newest code. If older code ran because of these problems, prints a note. */
+function noteProblems({ target, skills, config, paint }: Run, { revision, error }: RunOutcome): void {
+  const { problems = [] } = skills.scripts.status().find(each => each.skill === target.skill) ?? {}
+  const isTold = (text = ''): boolean => error?.message.includes(text) === true
+  for (const problem of problems) {
+    if (isTold(problem.message) && isTold(problem.fix)) continue
+    const isInTheWay = isError(problem) || problem.code === 'CAPABILITY_NOT_GRANTED'
+    printProblem(problem, isInTheWay ? 'not loaded:' : 'note:', paint, config)
   }
-
-  /** Prints the problems of the newest code. If older code ran because of these problems, prints a note. */
-  #noteProblems(
-    target: Exclude<Target, { kind: 'list' }>,
-    { revision: ran, error }: Pick<RunResult, 'revision' | 'error'>,
-  ): void {
-    if (target.kind !== 'command') return
-    const { problems = [] } = this.#skills.scripts.status().find(each => each.skill === target.skill) ?? {}
-    const isTold = (text = ''): boolean => error?.message.includes(text) === true
-    for (const problem of problems) {
-      const { message, fix } = problem
-      if (isTold(message) && isTold(fix)) continue
-      const isInTheWay = isError(problem) || problem.code === 'CAPABILITY_NOT_GRANTED'
-      const note = `${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}`.trim()
-      process.stderr.write(`${this.#paint('yellow', isInTheWay ? 'not loaded:' : 'note:')} ${note}\n`)
-      if (fix !== undefined)
-        process.stderr.write(this.#paint('dim', `  fix: ${toAdvice(fix, this.#config.options)}\n`))
-    }
-    if (ran !== null && ran !== this.#skills.current.find(target.skill)?.revision)
-      process.stderr.write(
-        `${this.#paint('yellow', 'ran:')} ${shortDigest(ran as `sha256:${string}`)}, the last revision that worked\n`,
-      )
-  }
-
-  async #attempt(
-    target: Exclude<Target, { kind: 'list' }>,
-    options: ScriptRunOptions,
-  ): Promise<Omit<RunResult, 'target' | 'durationMs'>> {
-    try {
-      if (target.kind === 'command') {
-        const { value, revision } = await this.#skills.scripts.execute(target.id, target.input, options)
-        return { ok: true, revision, value: value ?? null }
-      }
-      const { exitCode, revision, stdout, stderr } = await this.#skills.scripts.run(
-        target.skill,
-        target.path,
-        target.args,
-        options,
-      )
-      return { ok: exitCode === 0, revision, exitCode: exitCode ?? null, stdout, stderr }
-    } catch (thrown) {
-      if (!SkillError.isInstance(thrown)) throw thrown
-      const revision = this.#findRevision(target, thrown)
-      const error = { code: thrown.code, message: thrown.message }
-      return { ...toKeptResult(thrown), ok: false, revision, error }
-    }
-  }
-
-  /** Returns the revision of the failed code, or `null` if no code was started. */
-  #findRevision(target: Exclude<Target, { kind: 'list' }>, { code }: SkillError): string | null {
-    if (USAGE_CODES.includes(code)) return null
-    if (target.kind === 'script') return this.#skills.current.find(target.skill)?.revision ?? null
-    return this.#skills.scripts.status().find(each => each.skill === target.skill)?.revision ?? null
-  }
-
-  #print(target: Target, { ok, value, exitCode, error }: Omit<RunResult, 'target' | 'durationMs'>): void {
-    if (error !== undefined) {
-      process.stderr.write(
-        `${this.#paint('red', 'error')}: ${toAdvice(error.message, this.#config.options)}\n`,
-      )
-      if (error.message.includes(GRANT_EXEC)) this.#printGrant(target.skill, 'exec')
-    }
-    if (target.kind === 'command' && (error === undefined || value !== undefined))
-      printLine(toTerminalOutput(renderCommandValue(value)))
-    else if (error === undefined && !ok)
-      process.stderr.write(`${exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`}\n`)
-  }
-
-  /** Prints the `stoke grant` command, ready to paste after a review. */
-  #printGrant(skill: string, capability: string): void {
-    const command = toCommandLine(['grant', skill, capability, ...this.#config.options])
+  if (revision !== null && revision !== skills.current.find(target.skill)?.revision)
     process.stderr.write(
-      this.#paint(
-        'dim',
-        `  fix: read the script first, then decide: ${findProgramName()} ${toTerminalLine(command)}\n`,
-      ),
+      `${paint('yellow', 'ran:')} ${shortDigest(revision)}, the last revision that worked\n`,
     )
-  }
+}
 
-  /** Prints an output line of a command to standard error, because the line is not part of the result. */
-  #showLine({ stream, text: line }: ScriptLine): void {
-    if (this.#flags.json) return
-    this.#endProgress()
-    process.stderr.write(`${this.#paint('dim', `${stream}:`)} ${toTerminalOutput(line)}\n`)
-  }
+function printProblem(problem: Diagnostic, title: string, paint: Paint, { options }: Config): void {
+  const { message, fix } = problem
+  const note = `${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}`.trim()
+  process.stderr.write(`${paint('yellow', title)} ${note}\n`)
+  if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toAdvice(fix, options)}\n`))
+}
 
-  /**
-   * Prints an output line of a script to the stream that the script used, because the output of a script is its result.
-   */
-  #passLine({ stream, text: line }: ScriptLine): void {
-    if (this.#flags.json) return
-    const output = stream === 'stdout' ? process.stdout : process.stderr
-    output.write(`${toTerminalOutput(line)}\n`)
+function print({ target, config, paint }: Run, { ok, value, exitCode, error }: RunOutcome): void {
+  if (error !== undefined) {
+    process.stderr.write(`${paint('red', 'error')}: ${toAdvice(error.message, config.options)}\n`)
+    if (error.message.includes(GRANT_EXEC)) {
+      // A command that can be pasted after a review.
+      const command = toTerminalLine(toCommandLine(['grant', target.skill, 'exec', ...config.options]))
+      const advice = `read the script first, then decide: ${findProgramName()} ${command}`
+      process.stderr.write(paint('dim', `  fix: ${advice}\n`))
+    }
   }
+  if ('id' in target && (error === undefined || value !== undefined))
+    printLine(toTerminalOutput(renderCommandValue(value)))
+  else if (error === undefined && !ok)
+    process.stderr.write(`${exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`}\n`)
+}
 
-  #showProgress({ done, total, message = '' }: CommandProgress): void {
-    if (this.#flags.json) return
+/** Prints the output and the progress of a run while it runs. */
+function createOutput({ target, config, flags, paint }: Run): {
+  readonly options: Pick<ScriptRunOptions, 'onProgress' | 'onLine'>
+  readonly end: () => void
+} {
+  if (flags.json) return { options: {}, end: () => undefined }
+  let hasProgress = false
+  const end = (): void => {
+    if (hasProgress) process.stderr.write('\r\u001b[K')
+    hasProgress = false
+  }
+  const onProgress = ({ done, total, message = '' }: CommandProgress): void => {
     const part = total === undefined || total <= 0 ? String(done) : `${Math.round((done / total) * 100)}%`
     const line = `${part} ${shorten(message, 80)}`.trimEnd()
-    if (!this.#config.isInteractive) process.stderr.write(`${line}\n`)
+    process.stderr.write(config.isInteractive ? `\r\u001b[K${line}` : `${line}\n`)
+    hasProgress = config.isInteractive
+  }
+  const onLine = ({ stream, text: line }: ScriptLine): void => {
+    const shown = `${toTerminalOutput(line)}\n`
+    // The output of a script is its result. The output of a command is not part of its result.
+    if (!('id' in target)) (stream === 'stdout' ? process.stdout : process.stderr).write(shown)
     else {
-      process.stderr.write(`\r\u001b[K${line}`)
-      this.#hasProgress = true
+      end()
+      process.stderr.write(`${paint('dim', `${stream}:`)} ${shown}`)
     }
   }
-
-  #endProgress(): void {
-    if (this.#hasProgress) process.stderr.write('\r\u001b[K')
-    this.#hasProgress = false
-  }
+  return { options: { onProgress, onLine }, end }
 }
 
 /** Part of the error message for a script that no sandbox can confine. Such a script runs only if "exec" is granted. */
 const GRANT_EXEC = 'grant "exec" to the skill'
 
-/** Codes of errors that are caused by the input of the user and not by the script. */
-const USAGE_CODES: readonly string[] = [
-  'INPUT_INVALID',
-  'COMMAND_NOT_FOUND',
-  'SKILL_NOT_FOUND',
-  'FILE_NOT_FOUND',
-  'SCRIPT_REFUSED',
-]
-
+/** Returns what to run. Returns `undefined` if only a skill is named, whose commands and scripts are then listed. */
 async function toTarget(
   target: string,
   path: string | undefined,
   args: readonly string[],
   input: string | undefined,
   skills: SkillRuntime,
-): Promise<Target> {
+): Promise<RunTarget | undefined> {
   if (path !== undefined) {
     const isCommand = (id: string): boolean => skills.scripts.find(id) !== undefined
     const meant = [target, `${target}.${path}`].find(isCommand)
@@ -319,11 +233,11 @@ async function toTarget(
       throw new UsageError(`a command takes its input as JSON; run: stoke run ${meant} --input '{...}'`)
     if (input !== undefined)
       throw new UsageError('--input is for commands; pass arguments to a script after "--"')
-    return { kind: 'script', skill: target, path, args }
+    return { skill: target, path, args }
   }
   const parts = splitCommandId(target)
-  if (skills.current.find(target) !== undefined || parts === undefined) return { kind: 'list', skill: target }
-  return { kind: 'command', skill: parts.skill, id: target, input: await readInput(input ?? '{}') }
+  if (skills.current.find(target) !== undefined || parts === undefined) return undefined
+  return { skill: parts.skill, id: target, input: await readInput(input ?? '{}') }
 }
 
 async function readInput(given: string): Promise<unknown> {
@@ -348,25 +262,14 @@ async function readText(path: string): Promise<string> {
 }
 
 /** Prints the commands and scripts of a skill. */
-function listScripts(
-  skill: Skill,
-  skills: SkillRuntime,
-  { hasColor, options }: Config,
-  isJson: boolean,
-): number {
+function listScripts(skill: Skill, skills: SkillRuntime, config: Config, isJson: boolean): number {
   const { commands, scripts, granted, problems } = describeScripts(skill, skills)
   if (isJson) {
     printJson({ skill: skill.name, commands, scripts, granted, problems })
     return EXIT_OK
   }
-  const paint = createPaint(hasColor)
-  for (const problem of problems) {
-    const { message, fix } = problem
-    process.stderr.write(
-      `${paint('yellow', 'note')} ${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}\n`,
-    )
-    if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toAdvice(fix, options)}\n`))
-  }
+  const paint = createPaint(config.hasColor)
+  for (const problem of problems) printProblem(problem, 'note', paint, config)
   if (commands.length + scripts.length === 0) printLine(`${toTerminalLine(skill.name)} has nothing to run`)
   const rows = commands.map(({ id, description, inputSchema }) => [
     paint('bold', toTerminalLine(id)),
@@ -376,13 +279,4 @@ function listScripts(
   for (const path of scripts) printLine(toTerminalLine(path))
   if (granted.length > 0) printLine(paint('dim', `granted: ${granted.join(' ')}`))
   return EXIT_OK
-}
-
-/** If a script succeeded but left what no script may leave, its result is in the error. */
-function toKeptResult({ data }: SkillError): Pick<RunResult, 'value' | 'exitCode' | 'stdout' | 'stderr'> {
-  const result = data['result'] as { readonly value: unknown } | ScriptFileRun | undefined
-  if (result === undefined) return {}
-  if (!('stdout' in result)) return { value: result.value ?? null }
-  const { exitCode, stdout, stderr } = result
-  return { exitCode: exitCode ?? null, stdout, stderr }
 }

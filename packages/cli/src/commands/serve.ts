@@ -10,15 +10,16 @@ import type { SkillRuntime } from '@skillstoke/core'
 import { defined, toMessage } from '@skillstoke/core/internal'
 import { type AuditEntry, createSkillsServer, type SkillMcp } from '@skillstoke/mcp'
 import { bearerTokens } from '@skillstoke/mcp/auth'
+import { Hono } from 'hono'
+import { cors } from 'hono/cors'
 import type { ClientsFile } from '../config/clients-file.ts'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
 import type { ToolFlags } from '../mcp-clients/mcp-setup.ts'
-import { withCrossOrigin } from '../server/cross-origin.ts'
-import { DevIdentities } from '../server/dev-identity.ts'
+import { findIdentity, listenAs } from '../server/dev-identity.ts'
 import { describeClients, FollowedClients } from '../server/followed-clients.ts'
 import { closeHttpServer, createHttpServer, isLoopback, listenOn, toHostName } from '../server/http-server.ts'
-import { Metrics } from '../server/metrics.ts'
+import { createMetrics, type Metrics } from '../server/metrics.ts'
 import {
   createErrorLogger,
   describeServed,
@@ -59,8 +60,7 @@ export async function serve(config: Config, options: ServeFlags): Promise<number
       : new FollowedClients(options.clients, message => void process.stderr.write(`${message}\n`))
   if (clients?.file.kind === 'bearer' && clients.file.clients.length === 0)
     throw new UsageError(`${options.clients}: names no client; add one with "stoke token <name>"`)
-  const identities = new DevIdentities(config, 'serve')
-  const identity = identities.find({ isNew: config.server.isTokenNew })
+  const identity = findIdentity(config, 'serve')
   const { host, token = identity.token } = config.server
   const { maxSessions, sessionKey } = toSessionOptions(config)
   if (clients === undefined && token.length < MIN_TOKEN_LENGTH)
@@ -73,7 +73,7 @@ export async function serve(config: Config, options: ServeFlags): Promise<number
     )
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
-  await using audit = await AuditLog.open(options.auditLog, message => logger.warn(message))
+  await using audit = await openAuditLog(options.auditLog, message => logger.warn(message))
   // Clients may run on other machines, so they get no paths of this one.
   await using skills = await openServedSkills(config, logger, { hasDirectories: false })
   const { requestsPerMinute, stateless = false, auditLog } = options
@@ -86,18 +86,15 @@ export async function serve(config: Config, options: ServeFlags): Promise<number
       audit: auditLog === undefined ? undefined : (entry: AuditEntry) => audit.write(entry),
     }),
   })
-  const server = createHttpServer(createHandler(mcp, allowedHosts(config, clients?.file)), { maxSessions })
-  using metrics = options.metricsPort === undefined ? undefined : await Metrics.create(skills)
+  const server = createHttpServer(createApp(mcp, allowedHosts(config, clients?.file)).fetch, { maxSessions })
+  using metrics = options.metricsPort === undefined ? undefined : await createMetrics(skills)
   const metricsServer =
     metrics === undefined
       ? undefined
       : createHttpServer(request => answerMetrics(request, metrics), { maxSessions })
   try {
-    const { port, isPortNamed } = config.server
-    const remembered = identity.port === undefined ? [] : [identity.port]
-    const used = await listenOn(server, host, isPortNamed ? [port] : [...remembered, port, 0])
-    if (clients === undefined && config.server.token === undefined)
-      identities.remember(token, { port: used, isPortNamed })
+    const isRemembered = clients === undefined && config.server.token === undefined
+    const used = await listenAs(identity, server, config.server, isRemembered)
     const metricsPort =
       metricsServer === undefined || options.metricsPort === undefined
         ? undefined
@@ -120,20 +117,27 @@ function allowedHosts({ server }: Config, file: ClientsFile | undefined): string
   return [...localhostAllowedHostnames(), toHostName(server.host), ...server.allowedHosts, ...own]
 }
 
-function createHandler(mcp: SkillMcp, hosts: string[]): (request: Request) => Promise<Response> {
-  const answer = withCrossOrigin(async request => {
-    const { pathname } = new URL(request.url)
-    if (pathname === '/healthz') return new Response('ok\n')
-    if (pathname === '/mcp' || pathname.startsWith('/.well-known/')) return await mcp.fetch(request)
-    return Response.json(
-      { error: `there is nothing at ${pathname}; the MCP endpoint is /mcp` },
-      { status: 404 },
-    )
-  })
-  return async request =>
-    hostHeaderValidationResponse(request, hosts) ??
-    originValidationResponse(request, hosts) ??
-    (await answer(request))
+function createApp(mcp: SkillMcp, hosts: string[]): Hono {
+  const app = new Hono()
+  app.use(
+    async ({ req: { raw } }, next) =>
+      hostHeaderValidationResponse(raw, hosts) ?? originValidationResponse(raw, hosts) ?? (await next()),
+  )
+  // Each origin that gets here is allowed. Browsers send a preflight without a token, so it is answered here.
+  app.use(
+    cors({
+      origin: origin => origin,
+      allowMethods: ['GET', 'POST', 'DELETE'],
+      exposeHeaders: ['Mcp-Session-Id', 'WWW-Authenticate', 'Retry-After'],
+      maxAge: 600,
+    }),
+  )
+  app.get('/healthz', context => context.text('ok\n'))
+  app.all('/mcp', async context => await mcp.fetch(context.req.raw))
+  app.all('/.well-known/*', async context => await mcp.fetch(context.req.raw))
+  return app.notFound(({ req, json }) =>
+    json({ error: `there is nothing at ${req.path}; the MCP endpoint is /mcp` }, 404),
+  )
 }
 
 async function answerMetrics(request: Request, metrics: Metrics): Promise<Response> {
@@ -180,38 +184,36 @@ async function ended(signal: AbortSignal, server: Server): Promise<void> {
   await once(signal, 'abort')
 }
 
+/** Where `stoke serve` writes who used which skill. */
+interface AuditLog extends AsyncDisposable {
+  write(entry: AuditEntry): void
+}
+
 /** Appends one line of JSON for each entry. A failed write is reported, and never fails a request. */
-class AuditLog implements AsyncDisposable {
-  readonly #file: FileHandle | undefined
-  readonly #warn: (message: string) => void
-  /** Writes the entries one after the other. */
-  #writing: Promise<void> = Promise.resolve()
-
-  static async open(path: string | undefined, warn: (message: string) => void): Promise<AuditLog> {
-    if (path === undefined || path === '-') return new AuditLog(undefined, warn)
-    try {
-      return new AuditLog(await open(path, 'a', 0o600), warn)
-    } catch (thrown) {
-      throw new UsageError(`the audit log cannot be written: ${toMessage(thrown)}`, { cause: thrown })
-    }
+async function openAuditLog(path: string | undefined, warn: (message: string) => void): Promise<AuditLog> {
+  const file = path === undefined || path === '-' ? undefined : await openFile(path)
+  // Writes the entries one after the other.
+  let writing: Promise<void> = Promise.resolve()
+  return {
+    write: ({ at, ...entry }) => {
+      const line = `${JSON.stringify({ time: new Date(at).toISOString(), ...entry })}\n`
+      if (file === undefined) process.stdout.write(line)
+      else
+        writing = writing
+          .then(async () => await file.appendFile(line))
+          .catch((error: unknown) => warn(`the audit log could not be written: ${toMessage(error)}`))
+    },
+    [Symbol.asyncDispose]: async () => {
+      await writing
+      await file?.close()
+    },
   }
+}
 
-  private constructor(file: FileHandle | undefined, warn: (message: string) => void) {
-    this.#file = file
-    this.#warn = warn
-  }
-
-  write({ at, ...entry }: AuditEntry): void {
-    const line = `${JSON.stringify({ time: new Date(at).toISOString(), ...entry })}\n`
-    if (this.#file === undefined) return void process.stdout.write(line)
-    const file = this.#file
-    this.#writing = this.#writing
-      .then(async () => await file.appendFile(line))
-      .catch((error: unknown) => this.#warn(`the audit log could not be written: ${toMessage(error)}`))
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#writing
-    await this.#file?.close()
+async function openFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'a', 0o600)
+  } catch (thrown) {
+    throw new UsageError(`the audit log cannot be written: ${toMessage(thrown)}`, { cause: thrown })
   }
 }

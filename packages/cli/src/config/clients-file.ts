@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import type { BearerClient, OAuthResourceOptions } from '@skillstoke/mcp/auth'
 import { z } from 'zod'
 import { UsageError } from '../terminal/exit-code.ts'
@@ -10,25 +10,6 @@ export type ClientsFile =
   | { readonly kind: 'bearer'; readonly clients: readonly BearerClient[] }
   | { readonly kind: 'oauth'; readonly oauth: OAuthResourceOptions }
 
-/** An entry for a client, as the file contains it. */
-export interface ClientEntry {
-  readonly name: string
-  /** Hash of the token, which `stoke token` prints. */
-  readonly sha256: string
-  readonly include?: readonly string[] | undefined
-  readonly exclude?: readonly string[] | undefined
-  /** Day or time when the token ends. */
-  readonly expires?: string | undefined
-}
-
-/** The content of the file. */
-export interface ClientsContent {
-  readonly clients?: readonly ClientEntry[] | undefined
-  readonly oauth?:
-    | { readonly [Key in keyof OAuthResourceOptions]: OAuthResourceOptions[Key] | undefined }
-    | undefined
-}
-
 const MAX_BYTES = 1_048_576
 const patterns = z.array(z.string().min(1))
 // An empty list would hide every skill, which is always a mistake.
@@ -37,21 +18,20 @@ const sha256 = z
   .string()
   .regex(/^[0-9a-f]{64}$/i, 'must have 64 hexadecimal digits; "stoke token" prints them')
 
-const fileSchema: z.ZodType<ClientsContent> = z.strictObject({
-  clients: z
-    .array(
-      z.strictObject({
-        name: z.string().min(1),
-        sha256,
-        include: included.optional(),
-        exclude: patterns.optional(),
-        expires: z.iso
-          .date()
-          .or(z.iso.datetime({ offset: true }))
-          .optional(),
-      }),
-    )
+const entry = z.strictObject({
+  name: z.string().min(1),
+  /** Hash of the token, which `stoke token` prints. */
+  sha256,
+  include: included.readonly().optional(),
+  exclude: patterns.readonly().optional(),
+  /** Day or time when the token ends. */
+  expires: z.iso
+    .date()
+    .or(z.iso.datetime({ offset: true }))
     .optional(),
+})
+const fileSchema = z.strictObject({
+  clients: z.array(entry).optional(),
   oauth: z
     .strictObject({
       resource: z.string(),
@@ -65,6 +45,12 @@ const fileSchema: z.ZodType<ClientsContent> = z.strictObject({
     .optional(),
 })
 
+/** An entry for a client, as the file contains it. */
+export type ClientEntry = z.infer<typeof entry>
+
+/** The content of the file. */
+export type ClientsContent = z.infer<typeof fileSchema>
+
 /**
  * Reads a file of clients. Accepts an empty list of clients, but not a file without a list.
  * @throws {UsageError} with the file, the field and the reason
@@ -74,7 +60,7 @@ export function readClientsFile(path: string): ClientsFile {
   const { clients, oauth } = file
   if (oauth !== undefined && clients !== undefined && clients.length > 0)
     throw new UsageError(`${path}: has "clients" and "oauth"; use two servers, or one of the two`)
-  if (oauth !== undefined) return { kind: 'oauth', oauth: withoutUndefined(oauth) as OAuthResourceOptions }
+  if (oauth !== undefined) return { kind: 'oauth', oauth: defined(oauth) as OAuthResourceOptions }
   if (clients === undefined)
     throw new UsageError(`${path}: names no client; add one with "stoke token <name>"`)
   return { kind: 'bearer', clients: clients.map(toClient) }
@@ -112,17 +98,7 @@ function readText(path: string): string {
 }
 
 function toClient({ name, sha256, include, exclude, expires }: ClientEntry): BearerClient {
-  const scope = withoutUndefined({ include, exclude })
-  return {
-    name,
-    sha256,
-    ...(Object.keys(scope).length === 0 ? {} : { scope }),
-    ...(expires === undefined ? {} : { expiresAt: Date.parse(expires) }),
-  }
-}
-
-function withoutUndefined<T extends object>(value: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as {
-    [Key in keyof T]?: Exclude<T[Key], undefined>
-  }
+  const scope = defined({ include, exclude })
+  const expiresAt = expires === undefined ? undefined : Date.parse(expires)
+  return { name, sha256, ...(Object.keys(scope).length === 0 ? {} : { scope }), ...defined({ expiresAt }) }
 }

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import type { CatalogFormatName } from '@skillstoke/core'
-import { type DuplicateWinner, defined, findNearest, toMessage } from '@skillstoke/core/internal'
-import type { ReadingPolicy } from '@skillstoke/core/source'
+import { defined, findNearest, toMessage } from '@skillstoke/core/internal'
 import { UsageError } from '../terminal/exit-code.ts'
 import type { ConfigFile } from './config-schema.ts'
 import { isReallyInside } from './real-path.ts'
@@ -19,13 +17,8 @@ export interface LoadedConfigFile {
   readonly roots: readonly LoadedRoot[] | undefined
   readonly sources: readonly { readonly source: ConfigSource; readonly place: string }[]
   readonly linkRoots: readonly string[]
-  readonly scope: ConfigFile['scope']
-  readonly maxTokens: number | undefined
-  readonly catalogFormat: CatalogFormatName | undefined
-  readonly onDuplicate: DuplicateWinner | undefined
-  readonly reading: Partial<ReadingPolicy>
-  readonly port: number | undefined
-  readonly maxSessions: number | undefined
+  /** All other fields. */
+  readonly content: ConfigFile
 }
 
 interface LoadedRoot {
@@ -110,23 +103,7 @@ function toLoaded(path: string, file: ConfigFile): Omit<LoadedConfigFile, 'sourc
       }
     }),
     linkRoots: file.linkRoots?.map(each => toAbsolute(each, folder)) ?? [],
-    scope: file.scope,
-    maxTokens: file.catalog?.maxTokens,
-    catalogFormat: file.catalog?.format,
-    onDuplicate: file.onDuplicate,
-    reading: toReading(file.reading),
-    port: file.server?.port,
-    maxSessions: file.server?.maxSessions,
-  }
-}
-
-function toReading({
-  names,
-  matchDirectory,
-  description,
-}: ConfigFile['reading'] = {}): Partial<ReadingPolicy> {
-  return {
-    ...defined({ names, matchDirectory, description }),
+    content: file,
   }
 }
 

@@ -1,12 +1,9 @@
-import type { CatalogFormatName } from '@skillstoke/core'
 import {
   CATALOG_FORMAT_NAMES,
   DEFAULT_FETCH_POLL_MS,
   DUPLICATE_WINNERS,
-  type DuplicateWinner,
   READING_CHOICES,
 } from '@skillstoke/core/internal'
-import type { ReadingPolicy } from '@skillstoke/core/source'
 import { z } from 'zod'
 import { DEFAULT_MAX_SESSIONS } from './defaults.ts'
 import { type ConfigSource, SOURCE_KIND_NAMES, SOURCE_KINDS } from './source-kinds.ts'
@@ -43,35 +40,8 @@ const source = z.union(
   { error: `name exactly one of: ${SOURCE_KIND_NAMES.join(', ').replace(/, (\w+)$/, ' or $1')}` },
 ) as z.ZodType<ConfigSource>
 
-/** The content of a configuration file. */
-export interface ConfigFile {
-  readonly $schema?: string | undefined
-  readonly roots?:
-    | readonly (string | { readonly path: string; readonly label?: string | undefined })[]
-    | undefined
-  readonly sources?: readonly ConfigSource[] | undefined
-  readonly linkRoots?: readonly string[] | undefined
-  readonly scope?:
-    | { readonly include?: readonly string[] | undefined; readonly exclude?: readonly string[] | undefined }
-    | undefined
-  readonly catalog?:
-    | { readonly maxTokens?: number | undefined; readonly format?: CatalogFormatName | undefined }
-    | undefined
-  readonly onDuplicate?: DuplicateWinner | undefined
-  readonly reading?:
-    | {
-        readonly names?: ReadingPolicy['names'] | undefined
-        readonly matchDirectory?: ReadingPolicy['matchDirectory'] | undefined
-        readonly description?: ReadingPolicy['description'] | undefined
-      }
-    | undefined
-  readonly server?:
-    | { readonly port?: number | undefined; readonly maxSessions?: number | undefined }
-    | undefined
-}
-
 /** The schema of `skillstoke.json`. The published JSON Schema is generated from this schema. */
-export const configSchema: z.ZodType<ConfigFile> = z
+export const configSchema = z
   .strictObject({
     $schema: z.string().optional().describe('JSON Schema of this file, for editors.'),
     roots: z
@@ -154,6 +124,9 @@ export const configSchema: z.ZodType<ConfigFile> = z
       .optional(),
   })
   .describe('Configuration of skillstoke. Flags and environment variables take precedence.')
+
+/** The content of a configuration file. */
+export type ConfigFile = z.infer<typeof configSchema>
 
 /** Returns the JSON Schema of the file, for editors. */
 export function toJsonSchema(): Record<string, unknown> {

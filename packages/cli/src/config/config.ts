@@ -13,6 +13,7 @@ import type { SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../terminal/exit-code.ts'
 import { nearPath } from '../terminal/output.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
+import type { ConfigFile } from './config-schema.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, DEFAULT_ROOTS } from './defaults.ts'
 import { SANDBOX_MODES } from './known-values.ts'
 import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-config.ts'
@@ -118,8 +119,9 @@ function listFleet(
   if (fleet === undefined) return []
   const url = fleet.includes('://') ? fleet : `nats://${fleet}`
   const trusted = trustedKey ?? environment['SKILLSTOKE_FLEET_KEYS']?.split(',')
-  const keys = trusted === undefined ? {} : { trustedKeys: trusted.map(key => key.trim()) }
-  return [{ ...parseSourceFlag(`fleet+${url}`), ...keys }]
+  return [
+    { ...parseSourceFlag(`fleet+${url}`), ...defined({ trustedKeys: trusted?.map(key => key.trim()) }) },
+  ]
 }
 
 const MIN_TOKEN_LENGTH = 16
@@ -137,12 +139,13 @@ export async function resolveConfig(
   const environment = withoutEmpty(variables)
   const namedFile = flags.config ?? environment['SKILLSTOKE_CONFIG']
   const file = await loadConfigFile(namedFile)
+  const content: ConfigFile = file?.content ?? {}
   const model = flags.model ?? environment['SKILLSTOKE_MODEL']
   const modelUrl = flags.baseUrl ?? environment['SKILLSTOKE_BASE_URL']
   const apiKey = environment['SKILLSTOKE_API_KEY']
   const isTerminal = process.stdout.isTTY === true
   const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
-  const scope = resolveScope(flags, file)
+  const scope = resolveScope(flags, content)
   // If the user names roots or sources, these replace the default roots and all roots and sources in the file.
   const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0 || flags.fleet !== undefined
   const gitBaseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
@@ -162,28 +165,21 @@ export async function resolveConfig(
     ),
     access,
     isFrozen: flags.frozen === true || parseSwitch('SKILLSTOKE_FROZEN', environment),
-    areRootsChosen:
-      given.length > 0 ||
-      (flags.source ?? []).length > 0 ||
-      flags.fleet !== undefined ||
-      (namedFile !== undefined && file?.roots !== undefined),
+    areRootsChosen: isAnyGiven || (namedFile !== undefined && file?.roots !== undefined),
     areRootsOfFile: !isAnyGiven && file?.roots !== undefined,
     linkRoots: [...(flags.linkRoot ?? []), ...(file?.linkRoots ?? [])],
     stateDirectory: findStateDirectory(flags, environment),
     options: repeatOptions(flags),
-    ...(file === undefined ? {} : { file: file.path }),
-    ...defined({ scope }),
+    ...defined({ file: file?.path, scope }),
     catalog: {
-      maxTokens: flags.maxTokens ?? file?.maxTokens ?? DEFAULT_CATALOG_TOKENS,
-      format: flags.format ?? file?.catalogFormat ?? DEFAULT_CATALOG_FORMAT,
+      maxTokens: flags.maxTokens ?? content.catalog?.maxTokens ?? DEFAULT_CATALOG_TOKENS,
+      format: flags.format ?? content.catalog?.format ?? DEFAULT_CATALOG_FORMAT,
     },
-    onDuplicate: file?.onDuplicate ?? 'first-wins',
-    reading: { ...file?.reading, ...readSecretFiles(flags, environment) },
+    onDuplicate: content.onDuplicate ?? 'first-wins',
+    reading: { ...defined(content.reading ?? {}), ...readSecretFiles(flags, environment) },
     sandbox: flags.sandbox ?? parseSandbox(environment['SKILLSTOKE_SANDBOX']),
-    server: resolveServer(flags, environment, file),
-    model: {
-      ...defined({ model, baseUrl: modelUrl, apiKey }),
-    },
+    server: resolveServer(flags, environment, content.server),
+    model: defined({ model, baseUrl: modelUrl, apiKey }),
     hasColor: isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb',
     isInteractive: isTerminal && process.stdin.isTTY === true && !environment['CI'],
   }
@@ -207,9 +203,9 @@ function repeatOptions(flags: ConfigFlags): readonly string[] {
   ]
 }
 
-function resolveScope(flags: ConfigFlags, file: LoadedConfigFile | undefined): SkillScope | undefined {
-  const include = flags.include ?? file?.scope?.include
-  const exclude = flags.exclude ?? file?.scope?.exclude
+function resolveScope(flags: ConfigFlags, { scope }: ConfigFile): SkillScope | undefined {
+  const include = flags.include ?? scope?.include
+  const exclude = flags.exclude ?? scope?.exclude
   if (include === undefined && exclude === undefined) return undefined
   return defined({ include, exclude })
 }
@@ -217,11 +213,11 @@ function resolveScope(flags: ConfigFlags, file: LoadedConfigFile | undefined): S
 function resolveServer(
   flags: ConfigFlags,
   environment: NodeJS.ProcessEnv,
-  file: LoadedConfigFile | undefined,
+  server: ConfigFile['server'],
 ): ServerConfig {
-  const port = flags.port ?? parsePort(environment['SKILLSTOKE_PORT']) ?? file?.port
+  const port = flags.port ?? parsePort(environment['SKILLSTOKE_PORT']) ?? server?.port
   const maxSessions =
-    flags.maxSessions ?? parseMaxSessions(environment['SKILLSTOKE_MAX_SESSIONS']) ?? file?.maxSessions
+    flags.maxSessions ?? parseMaxSessions(environment['SKILLSTOKE_MAX_SESSIONS']) ?? server?.maxSessions
   const token = environment['SKILLSTOKE_TOKEN']
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw new UsageError(
@@ -234,11 +230,9 @@ function resolveServer(
     host: flags.host ?? environment['SKILLSTOKE_HOST'] ?? DEFAULT_HOST,
     port: port ?? DEFAULT_PORT,
     isPortNamed: port !== undefined,
-    ...defined({ maxSessions }),
     allowedHosts: flags.allowHost ?? [],
-    ...defined({ token }),
     isTokenNew: flags.newToken === true,
-    ...defined({ sessionKey }),
+    ...defined({ maxSessions, token, sessionKey }),
   }
 }
 

@@ -42,17 +42,17 @@ export function resolveFleet(flags: FleetFlags, environment: NodeJS.ProcessEnv =
   const certFile = read(flags.tlsCert, 'SKILLSTOKE_FLEET_CERT')
   const keyFile = read(flags.tlsKey, 'SKILLSTOKE_FLEET_CERT_KEY')
   const inboxPrefix = read(undefined, 'SKILLSTOKE_FLEET_INBOX')
-  const tls = {
-    ...defined({ caFile, certFile, keyFile }),
-  }
+  const tls = defined({ caFile, certFile, keyFile })
   return {
     connection: {
       servers,
       name: 'stoke',
-      ...(keys === undefined ? {} : { trustedKeys: keys.map(key => key.trim()) }),
-      ...(creds === undefined ? {} : { credentials: readCredentials(creds) }),
-      ...(Object.keys(tls).length === 0 ? {} : { tls }),
-      ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+      ...defined({
+        trustedKeys: keys?.map(key => key.trim()),
+        credentials: creds === undefined ? undefined : readCredentials(creds),
+        tls: Object.keys(tls).length === 0 ? undefined : tls,
+        inboxPrefix,
+      }),
     },
     channel: flags.channel ?? namedChannel,
   }

@@ -11,31 +11,26 @@ import { UsageError } from '../terminal/exit-code.ts'
 
 export const LOCK_FILE_NAME = 'skillstoke.lock.json'
 
-/** A skill that was copied into the project, with its source and the digest of every file. */
-export interface LockedSkill {
-  /** The source, written like a value of `--source`. */
-  readonly source: string
-  /** Folder in the source. */
-  readonly location: string
-  /** Version of the source, for example a commit or a digest. */
-  readonly version: string
-  /** Folder in the project. */
-  readonly path: string
-  readonly revision: string
-  /** Digests of the files, by path. */
-  readonly files: Readonly<Record<string, string>>
-}
-
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'a digest has "sha256:" and 64 hexadecimal digits')
-const locked: z.ZodType<LockedSkill> = z.strictObject({
-  source: z.string().min(1),
-  location: z.string(),
-  version: z.string(),
-  path: z.string().min(1),
-  revision: digest,
-  files: z.record(z.string(), digest),
-})
+const locked = z
+  .strictObject({
+    /** The source, written like a value of `--source`. */
+    source: z.string().min(1),
+    /** Folder in the source. */
+    location: z.string(),
+    /** Version of the source, for example a commit or a digest. */
+    version: z.string(),
+    /** Folder in the project. */
+    path: z.string().min(1),
+    revision: digest,
+    /** Digests of the files, by path. */
+    files: z.record(z.string(), digest),
+  })
+  .readonly()
 const lockFile = z.strictObject({ version: z.literal(1), skills: z.record(z.string(), locked) })
+
+/** A skill that was copied into the project, with its source and the digest of every file. */
+export type LockedSkill = z.infer<typeof locked>
 
 /** Locked skills by name. */
 export type LockedSkills = Readonly<Record<string, LockedSkill>>

@@ -1,5 +1,5 @@
 import type { SkillRuntime, SkillScope } from '@skillstoke/core'
-import { type Answering, freshOrKnown } from '@skillstoke/core/internal'
+import { type Answering, defined, freshOrKnown } from '@skillstoke/core/internal'
 import type { Context, TypedResponse } from 'hono'
 import { validator } from 'hono/validator'
 import type { ZodType } from 'zod'
@@ -43,7 +43,7 @@ export async function lookAgain(skills: SkillRuntime): Promise<void> {
 
 /** Returns the view of a new conversation, for requests that name no conversation. */
 export function viewOf({ scope }: Answering): { readonly scope?: SkillScope } {
-  return scope === undefined ? {} : { scope }
+  return defined({ scope })
 }
 
 /** Streams lines of JSON. */

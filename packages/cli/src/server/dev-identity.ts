@@ -1,11 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Config } from '../config/config.ts'
+import type { Server } from 'node:http'
+import { dirname, join } from 'node:path'
+import { defined } from '@skillstoke/core/internal'
+import type { Config, ServerConfig } from '../config/config.ts'
+import { listenOn } from './http-server.ts'
 import { toRunFileRoots } from './run-file.ts'
 
 /** The token and the port that a server with the same sources uses again after a restart. */
-export interface DevIdentity {
+interface DevIdentity {
   readonly token: string
   /** Absent if no server with these sources has listened yet. */
   readonly port?: number
@@ -14,55 +17,53 @@ export interface DevIdentity {
 const FOLDER = 'identities'
 
 /**
- * Remembers the token and the port of `stoke dev` and `stoke serve` for one list of sources, so that configured clients
- * and an open page survive a restart. The file is readable only by the user.
+ * The remembered token and port of `stoke dev` or `stoke serve` for one list of sources, so that configured clients and
+ * an open page survive a restart. The file is readable only by the user.
  */
-export class DevIdentities {
-  readonly #path: string
-  readonly #folder: string
+export interface DevIdentityFile extends DevIdentity {
+  readonly path: string
+}
 
-  constructor(config: Config, verb: 'dev' | 'serve') {
-    this.#folder = join(config.stateDirectory, FOLDER)
-    const key = createHash('sha256')
-      .update(JSON.stringify([verb, toRunFileRoots(config)]))
-      .digest('hex')
-    this.#path = join(this.#folder, `${key.slice(0, 32)}.json`)
+/** Returns the remembered identity, or a new one. */
+export function findIdentity(config: Config, verb: 'dev' | 'serve'): DevIdentityFile {
+  const hash = createHash('sha256').update(JSON.stringify([verb, toRunFileRoots(config)]))
+  const path = join(config.stateDirectory, FOLDER, `${hash.digest('hex').slice(0, 32)}.json`)
+  const known = config.server.isTokenNew ? undefined : read(path)
+  return { path, ...(known ?? { token: randomBytes(32).toString('base64url') }) }
+}
+
+/**
+ * Listens on the port that the user named, or on the remembered port if it is free. Remembers the token and the port. A
+ * port that the user named is not remembered. A remembered port stays, because another running server with the same
+ * sources may use it now. If the file cannot be written, the next start has another token.
+ */
+export async function listenAs(
+  { path, token, port: remembered }: DevIdentityFile,
+  server: Server,
+  { host, port, isPortNamed }: ServerConfig,
+  isRemembered: boolean,
+): Promise<number> {
+  const wanted = isPortNamed ? [port] : [...(remembered === undefined ? [] : [remembered]), port, 0]
+  const used = await listenOn(server, host, wanted)
+  if (!isRemembered) return used
+  const identity = { token, ...defined({ port: read(path)?.port ?? (isPortNamed ? undefined : used) }) }
+  const draft = `${path}.${process.pid}.tmp`
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeFileSync(draft, `${JSON.stringify(identity)}\n`, { mode: 0o600 })
+    renameSync(draft, path)
+  } catch {
+    // The state directory is full or read-only, which the runtime reports by itself.
   }
+  return used
+}
 
-  /** Returns the remembered identity, or a new one. */
-  find({ isNew = false }: { readonly isNew?: boolean } = {}): DevIdentity {
-    const known = isNew ? undefined : this.#read()
-    return known ?? { token: randomBytes(32).toString('base64url') }
-  }
-
-  /**
-   * Remembers a token, and the port on which the server listens. A port that the user named is not remembered. A
-   * remembered port stays, because another running server with the same sources may use it now. If the file cannot be
-   * written, the next start has another token.
-   */
-  remember(
-    token: string,
-    { port, isPortNamed }: { readonly port: number; readonly isPortNamed: boolean },
-  ): void {
-    const kept = this.#read()?.port ?? (isPortNamed ? undefined : port)
-    const identity: DevIdentity = { token, ...(kept === undefined ? {} : { port: kept }) }
-    const draft = `${this.#path}.${process.pid}.tmp`
-    try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-      writeFileSync(draft, `${JSON.stringify(identity)}\n`, { mode: 0o600 })
-      renameSync(draft, this.#path)
-    } catch {
-      // The state directory is full or read-only, which the runtime reports by itself.
-    }
-  }
-
-  #read(): DevIdentity | undefined {
-    try {
-      const { token, port } = JSON.parse(readFileSync(this.#path, 'utf8')) as Partial<DevIdentity>
-      if (typeof token !== 'string' || token.length < 32) return undefined
-      return { token, ...(typeof port === 'number' ? { port } : {}) }
-    } catch {
-      return undefined // missing or damaged
-    }
+function read(path: string): DevIdentity | undefined {
+  try {
+    const { token, port } = JSON.parse(readFileSync(path, 'utf8')) as Partial<DevIdentity>
+    if (typeof token !== 'string' || token.length < 32) return undefined
+    return { token, ...(typeof port === 'number' ? { port } : {}) }
+  } catch {
+    return undefined // missing or damaged
   }
 }

@@ -9,11 +9,11 @@ import { readVersion } from '../config/version.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { createApi } from './api.ts'
 import { fail, onApiError } from './api-failure.ts'
-import { DevIdentities, type DevIdentity } from './dev-identity.ts'
-import { closeHttpServer, createHttpServer, listenOn, toHostName } from './http-server.ts'
+import { type DevIdentityFile, findIdentity, listenAs } from './dev-identity.ts'
+import { closeHttpServer, createHttpServer, toHostName } from './http-server.ts'
 import { LiveState } from './live-state.ts'
-import { Metrics } from './metrics.ts'
-import { addSecurityHeaders, PAGE_DIRECTORY, servePage } from './page-files.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { addCaching, addSecurityHeaders, servePage } from './page-files.ts'
 import type { Playground } from './playground.ts'
 import { RequestGuard } from './request-guard.ts'
 
@@ -34,8 +34,7 @@ export class DevServer implements AsyncDisposable {
   readonly token: string
   readonly state: LiveState
   readonly #config: Config
-  readonly #identities: DevIdentities
-  readonly #identity: DevIdentity
+  readonly #identity: DevIdentityFile
   readonly #guard: RequestGuard
   readonly #server: Server
   readonly #metrics: Metrics
@@ -45,7 +44,7 @@ export class DevServer implements AsyncDisposable {
 
   /** Starts listening. @throws {UsageError} when the named port is in use, or the address cannot be used */
   static async start(options: DevServerOptions): Promise<DevServer> {
-    const server = new DevServer(options, await Metrics.create(options.skills))
+    const server = new DevServer(options, await createMetrics(options.skills))
     try {
       await server.#listen()
       return server
@@ -58,8 +57,7 @@ export class DevServer implements AsyncDisposable {
   private constructor({ config, skills, mcp, playground, countTokens }: DevServerOptions, metrics: Metrics) {
     this.#metrics = metrics
     this.#config = config
-    this.#identities = new DevIdentities(config, 'dev')
-    this.#identity = this.#identities.find({ isNew: config.server.isTokenNew })
+    this.#identity = findIdentity(config, 'dev')
     this.token = config.server.token ?? this.#identity.token
     this.state = new LiveState({
       skills,
@@ -91,7 +89,7 @@ export class DevServer implements AsyncDisposable {
         signal: this.#end.signal,
       }),
     )
-    app.get('*', servePage(PAGE_DIRECTORY))
+    app.get('*', addCaching, servePage)
     app.notFound(context => fail(404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
     app.onError(onApiError)
     const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
@@ -128,11 +126,8 @@ export class DevServer implements AsyncDisposable {
   }
 
   async #listen(): Promise<void> {
-    const { host, port, isPortNamed } = this.#config.server
-    const remembered = this.#identity.port === undefined ? [] : [this.#identity.port]
-    this.#port = await listenOn(this.#server, host, isPortNamed ? [port] : [...remembered, port, 0])
+    const { server } = this.#config
+    this.#port = await listenAs(this.#identity, this.#server, server, server.token === undefined)
     this.#guard.listening(this.#port)
-    if (this.#config.server.token === undefined)
-      this.#identities.remember(this.token, { port: this.#port, isPortNamed })
   }
 }

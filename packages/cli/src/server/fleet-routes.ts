@@ -3,7 +3,6 @@ import { defined, quote, toMessage } from '@skillstoke/core/internal'
 import type { FleetSource } from '@skillstoke/fleet'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import type { FleetList } from '../client/api-types.ts'
 import { readSigner } from '../config/fleet-config.ts'
 import { currentUser, fleetsOf } from '../skills/open-skills.ts'
 import { fail } from './api-failure.ts'
@@ -25,7 +24,7 @@ export function createFleetRoutes(skills: SkillRuntime) {
   return new Hono()
     .get('/fleet', async context => {
       const fleets = await Promise.all(fleetsOf(skills).map(readFleet))
-      return reply(context, { fleets } satisfies FleetList)
+      return reply(context, { fleets })
     })
     .post('/fleet/rollback', body(rollback), async context => {
       const { source: label, skill, version, expect } = context.req.valid('json')
@@ -41,7 +40,7 @@ export function createFleetRoutes(skills: SkillRuntime) {
       return reply(context, await publisher.rollback(skill, { ...options, ...defined({ version }) }))
     })
 }
-async function readFleet({ label, channel, connection }: FleetSource): Promise<FleetList['fleets'][number]> {
+async function readFleet({ label, channel, connection }: FleetSource) {
   const { FleetStatus } = await import('@skillstoke/fleet')
   const place = { label, channel, servers: connection.address }
   try {

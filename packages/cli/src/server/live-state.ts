@@ -8,15 +8,7 @@ import {
   type TokenCounter,
 } from '@skillstoke/core'
 import { countSkills, type SkillRow, toGenerationId, toRow } from '@skillstoke/core/internal'
-import type {
-  ReloadResult,
-  ServerStatus,
-  SessionInfo,
-  SessionList,
-  StateEvent,
-  TimelineEntry,
-  Turn,
-} from '../client/api-types.ts'
+import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry, Turn } from '../client/api-types.ts'
 import { EventLog } from './event-log.ts'
 import { timeOfUpdate } from './save-age.ts'
 import { SkillRows } from './skill-rows.ts'
@@ -70,18 +62,18 @@ export class LiveState {
   }
 
   /** Returns the status of the server, without the rows. */
-  status(): ServerStatus {
+  status() {
     return this.#toStatus(this.#options.skills.current)
   }
 
   /** Converts a report of the newest generation to a row, with tokens and uses. */
   readonly toRow = (report: SkillReport): SkillRow => this.#toRow(report, this.#options.skills.current)
 
-  sessions(): SessionList {
+  sessions() {
     const { current } = this.#options.skills
     const sessions = this.#options.skills
       .sessions()
-      .map(session => ({ ...this.infoOf(session, current), catalogText: session.catalog }))
+      .map(session => ({ ...this.infoOf(session, current), catalogText: session.catalog })) // the exact catalog
     return { generation: toGenerationId(current), sessions }
   }
 
@@ -122,7 +114,7 @@ export class LiveState {
     this.log.append({ kind: 'sessions', sessions })
   }
 
-  async reload(): Promise<ReloadResult> {
+  async reload() {
     const { skills } = this.#options
     const before = skills.current
     const { generation: after } = await skills.reload()

@@ -19,64 +19,56 @@ const LABELS: Readonly<Record<CounterName, readonly string[]>> = {
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 const COMMAND_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60]
 
-/** Counts what a runtime and its MCP server do, and renders the metrics in the text format of Prometheus. */
-export class Metrics implements Disposable {
-  readonly #registry: PromClient.Registry
-  readonly #renderGauges: () => Promise<string>
-  readonly #stops: readonly (() => void)[]
+/** The metrics of a runtime and its MCP server. */
+export interface Metrics extends Disposable {
+  /** Renders the metrics in the text format of Prometheus. */
+  toResponse(): Promise<Response>
+}
 
-  /** Imports the library of Prometheus only here, because most commands need no metrics. */
-  static async create(skills: SkillRuntime): Promise<Metrics> {
-    return new Metrics(skills, await import('prom-client'))
+/** Counts what a runtime and its MCP server do. Imports the library only here, because most commands need no metrics. */
+export async function createMetrics(skills: SkillRuntime): Promise<Metrics> {
+  const library = await import('prom-client')
+  const registry = new library.Registry()
+  const registers = [registry]
+  const counters = new Map<CounterName, PromClient.Counter>()
+  for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
+    const options = { name: `skillstoke_${name}_total`, help, labelNames: [...LABELS[name]], registers }
+    counters.set(name, new library.Counter(options))
   }
-
-  private constructor(skills: SkillRuntime, library: typeof PromClient) {
-    this.#registry = new library.Registry()
-    const registers = [this.#registry]
-    const counters = new Map<CounterName, PromClient.Counter>()
-    for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
-      const labelNames = [...LABELS[name]]
-      counters.set(
-        name,
-        new library.Counter({ name: `skillstoke_${name}_total`, help, labelNames, registers }),
-      )
-    }
-    const requests = new library.Histogram({
-      name: 'skillstoke_request_duration_seconds',
-      help: 'Time to answer a request of an MCP client',
-      labelNames: ['method'],
-      buckets: REQUEST_BUCKETS,
-      registers,
-    })
-    const commands = new library.Histogram({
-      name: 'skillstoke_command_duration_seconds',
-      help: 'Run time of commands and scripts',
-      labelNames: ['skill', 'outcome'],
-      buckets: COMMAND_BUCKETS,
-      registers,
-    })
-    this.#renderGauges = async () => await renderGauges(skills, library)
-    this.#stops = [
-      publishEvents(skills),
-      followTelemetry({
-        count: (name, labels) => counters.get(name)?.inc(labels),
-        commandEnded: (seconds, labels) => commands.observe(labels, seconds),
-        requestEnded: ({ method }, seconds) => requests.observe({ method }, seconds),
-      }),
-    ]
-  }
-
-  async toResponse(): Promise<Response> {
-    const text = `${await this.#renderGauges()}${await this.#registry.metrics()}`
-    const headers = {
-      'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
-      'Cache-Control': 'no-store',
-    }
-    return new Response(text, { headers })
-  }
-
-  [Symbol.dispose](): void {
-    for (const stop of this.#stops) stop()
+  const requests = new library.Histogram({
+    name: 'skillstoke_request_duration_seconds',
+    help: 'Time to answer a request of an MCP client',
+    labelNames: ['method'],
+    buckets: REQUEST_BUCKETS,
+    registers,
+  })
+  const commands = new library.Histogram({
+    name: 'skillstoke_command_duration_seconds',
+    help: 'Run time of commands and scripts',
+    labelNames: ['skill', 'outcome'],
+    buckets: COMMAND_BUCKETS,
+    registers,
+  })
+  const stops = [
+    publishEvents(skills),
+    followTelemetry({
+      count: (name, labels) => counters.get(name)?.inc(labels),
+      commandEnded: (seconds, labels) => commands.observe(labels, seconds),
+      requestEnded: ({ method }, seconds) => requests.observe({ method }, seconds),
+    }),
+  ]
+  return {
+    toResponse: async () => {
+      const text = `${await renderGauges(skills, library)}${await registry.metrics()}`
+      const headers = {
+        'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
+        'Cache-Control': 'no-store',
+      }
+      return new Response(text, { headers })
+    },
+    [Symbol.dispose]: () => {
+      for (const stop of stops) stop()
+    },
   }
 }
 

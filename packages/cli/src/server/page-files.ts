@@ -1,24 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { serveStatic } from '@hono/node-server/serve-static'
 import type { MiddlewareHandler } from 'hono'
 
-interface PageFile {
-  readonly bytes: Buffer<ArrayBuffer>
-  readonly type: string
-}
-
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
-}
-
 /** Folder into which the build writes the page. */
-export const PAGE_DIRECTORY: string = fileURLToPath(
-  new URL('dist/page/', import.meta.resolve('skillstoke/package.json')),
-)
+const PAGE_DIRECTORY = fileURLToPath(new URL('dist/page/', import.meta.resolve('skillstoke/package.json')))
 
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   // The page may load files only from this server. Trusted Types prevent text from becoming markup or code.
@@ -47,27 +32,11 @@ export const addSecurityHeaders: MiddlewareHandler = async (context, next) => {
 }
 
 /** Serves the built page without authentication. The page contains no data; it requests all data from the API. */
-export function servePage(directory: string): MiddlewareHandler {
-  const files = readPage(directory)
-  return async (context, next) => {
-    const file = files.get(context.req.path)
-    if (file === undefined) return await next()
-    const isHashed = context.req.path.startsWith('/assets/')
-    return context.body(file.bytes, 200, {
-      'Content-Type': file.type,
-      'Cache-Control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
-    })
-  }
-}
+export const servePage: MiddlewareHandler = serveStatic({ root: PAGE_DIRECTORY })
 
-function readPage(directory: string): ReadonlyMap<string, PageFile> {
-  const files = new Map<string, PageFile>()
-  for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
-    const type = TYPES[extname(entry.name)]
-    if (!entry.isFile() || type === undefined) continue
-    const path = join(entry.parentPath, entry.name)
-    const url = `/${path.slice(directory.length).replaceAll('\\', '/')}`
-    files.set(url === '/index.html' ? '/' : url, { bytes: readFileSync(path), type })
-  }
-  return files
+/** The names of assets contain their hash, so that browsers may keep them. */
+export const addCaching: MiddlewareHandler = async (context, next) => {
+  await next()
+  const isHashed = context.res.ok && context.req.path.startsWith('/assets/')
+  context.header('Cache-Control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache')
 }

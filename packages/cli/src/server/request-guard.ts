@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { quote } from '@skillstoke/core/internal'
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
-import { KEY_HEADER, type LoginResult } from '../client/api-types.ts'
+import { KEY_HEADER } from '../client/api-types.ts'
 import { fail } from './api-failure.ts'
 
 export interface RequestGuardOptions {
@@ -64,8 +64,8 @@ export class RequestGuard {
     return this.#refuse(context)
   }
 
-  /** Gives a page its cookie and its key in exchange for the token. */
-  login(context: Context, token: unknown): LoginResult {
+  /** Gives a page its cookie and its key in exchange for the token. The page must send both with each request. */
+  login(context: Context, token: unknown): { readonly key: string } {
     if (typeof token !== 'string' || !isEqual(token, this.#options.token))
       fail(401, 'UNAUTHORIZED', 'the token is wrong; open the address that dev printed')
     setCookie(context, this.#cookieName, this.#cookie, { httpOnly: true, sameSite: 'Strict', path: '/' })

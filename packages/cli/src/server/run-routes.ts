@@ -1,11 +1,19 @@
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { describeScripts, MAX_LOOK_MS, renderCommandValue } from '@skillstoke/core/internal'
+import {
+  defined,
+  describeScripts,
+  MAX_LOOK_MS,
+  type RunTarget,
+  renderCommandValue,
+  runTarget,
+} from '@skillstoke/core/internal'
 import type { ScriptContainment, ScriptRunOptions } from '@skillstoke/core/source'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { RunEvent, SkillScriptsInfo } from '../client/api-types.ts'
 import { body, reply, streamJson } from './api-route.ts'
 import { skillName } from './review-routes.ts'
+import { streamLines } from './stream-lines.ts'
 
 const request = z.union([
   z.strictObject({
@@ -35,10 +43,14 @@ export function createRunRoutes(skills: SkillRuntime, end: AbortSignal) {
       return reply<SkillScriptsInfo>(context, { ...describeScripts(skill, skills), containment })
     })
     .post('/run', body(request), context => {
-      const signal = AbortSignal.any([end, context.req.raw.signal])
-      return streamJson(context, streamRun(context.req.valid('json'), skills, signal))
+      const left = new AbortController()
+      const signal = AbortSignal.any([end, context.req.raw.signal, left.signal])
+      const events = follow(context.req.valid('json'), skills, { end, signal })
+      const onCancel = (): void => left.abort(new SkillError('CLOSED', 'the reader closed the stream'))
+      return streamJson(context, streamLines(events, { keepAliveMs: KEEP_ALIVE_MS, onCancel }))
     })
 }
+
 /** @throws {SkillError} UNSUPPORTED_RUNTIME if this server cannot run scripts */
 async function findContainment({ scripts }: SkillRuntime): Promise<ScriptContainment> {
   try {
@@ -50,74 +62,63 @@ async function findContainment({ scripts }: SkillRuntime): Promise<ScriptContain
   }
 }
 
-/** Streams one line per event. If the reader closes the stream, the run stops. */
-function streamRun(wanted: Run, skills: SkillRuntime, outer: AbortSignal): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
-  const left = new AbortController()
-  const signal = AbortSignal.any([outer, left.signal])
-  return new ReadableStream<Uint8Array>({
-    async start(controller) {
-      const write = (text: string): void => {
-        // If the reader is slow, drops output and progress. Never drops the result.
-        if (!signal.aborted && (controller.desiredSize ?? 0) > -MAX_BACKLOG)
-          controller.enqueue(encoder.encode(text))
-      }
-      const timer = setInterval(() => write('\n'), KEEP_ALIVE_MS)
-      const tell = (event: RunEvent): void => write(`${JSON.stringify(event)}\n`)
-      try {
-        const last = await runOnce(wanted, skills, {
-          signal,
-          onProgress: progress => tell({ kind: 'progress', ...progress }),
-          onLine: line => tell({ kind: 'line', ...line }),
-        })
-        if (!signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(last)}\n`))
-        if (!left.signal.aborted) controller.close()
-      } catch (thrown) {
-        if (outer.aborted && !left.signal.aborted) {
-          const last: RunEvent = {
-            kind: 'failed',
-            code: 'CLOSED',
-            message: 'the server was stopped',
-            durationMs: 0,
-          }
-          controller.enqueue(encoder.encode(`${JSON.stringify(last)}\n`))
-          controller.close()
-        } else if (!left.signal.aborted) controller.error(thrown)
-      } finally {
-        clearInterval(timer)
-      }
-    },
-    cancel() {
-      left.abort(new SkillError('CLOSED', 'the reader closed the stream'))
-    },
-  })
-}
-
-// Maximum number of chunks that the reader has not read yet.
+// Maximum number of events that the reader has not read yet.
 const MAX_BACKLOG = 2_000
+
+/** Yields output and progress, then the end of the run. If the reader is slow, drops output and progress. */
+async function* follow(
+  wanted: Run,
+  skills: SkillRuntime,
+  { end, signal }: { readonly end: AbortSignal; readonly signal: AbortSignal },
+): AsyncGenerator<RunEvent, void, undefined> {
+  const events: RunEvent[] = []
+  let changed = Promise.withResolvers<void>()
+  const tell = (event: RunEvent): void => {
+    if (events.length < MAX_BACKLOG) events.push(event)
+    changed.resolve()
+  }
+  let isOver = false
+  const run = runOnce(wanted, skills, {
+    signal,
+    onProgress: progress => tell({ kind: 'progress', ...progress }),
+    onLine: line => tell({ kind: 'line', ...line }),
+  }).finally(() => {
+    isOver = true
+  })
+  run.catch(() => undefined) // the reader may have left when the run fails
+  try {
+    while (!isOver || events.length > 0) {
+      await Promise.race([run, changed.promise])
+      changed = Promise.withResolvers<void>()
+      yield* events.splice(0)
+    }
+    yield await run
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown
+    if (end.aborted)
+      yield { kind: 'failed', code: 'CLOSED', message: 'the server was stopped', durationMs: 0 }
+  }
+}
 
 async function runOnce(wanted: Run, skills: SkillRuntime, options: ScriptRunOptions): Promise<RunEvent> {
   const start = performance.now()
-  const duration = (): { readonly durationMs: number } => ({
-    durationMs: Math.round(performance.now() - start),
-  })
+  const durationMs = (): number => Math.round(performance.now() - start)
   try {
     await findContainment(skills)
-    if ('command' in wanted) {
-      // Accepts `skill.command` too.
-      const id = `${wanted.skill}.${wanted.command.slice(wanted.command.lastIndexOf('.') + 1)}`
-      const { value, revision } = await skills.scripts.execute(id, wanted.input, options)
-      return { kind: 'result', text: renderCommandValue(value), revision, ...duration() }
-    }
-    const { exitCode, stdout, revision } = await skills.scripts.run(
-      wanted.skill,
-      wanted.path,
-      wanted.args,
-      options,
-    )
-    return { kind: 'result', text: stdout, exitCode: exitCode ?? null, revision, ...duration() }
   } catch (thrown) {
     if (!SkillError.isInstance(thrown)) throw thrown
-    return { kind: 'failed', code: thrown.code, message: thrown.message, ...duration() }
+    return { kind: 'failed', code: thrown.code, message: thrown.message, durationMs: durationMs() }
   }
+  const { revision, value, stdout, exitCode, error } = await runTarget(toTarget(wanted), skills, options)
+  if (error !== undefined || revision === null)
+    return { kind: 'failed', code: '', message: '', ...error, durationMs: durationMs() }
+  const text = stdout ?? renderCommandValue(value)
+  return { kind: 'result', text, ...defined({ exitCode }), revision, durationMs: durationMs() }
+}
+
+function toTarget(wanted: Run): RunTarget {
+  if (!('command' in wanted)) return wanted
+  const { skill, command, input } = wanted
+  // Accepts `skill.command` too.
+  return { skill, id: `${skill}.${command.slice(command.lastIndexOf('.') + 1)}`, input }
 }

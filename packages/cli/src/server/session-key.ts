@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { defined } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
 
@@ -13,7 +14,7 @@ export function toSessionOptions({ server, stateDirectory }: Pick<Config, 'serve
   readonly sessionKey?: string
 } {
   const { maxSessions = DEFAULT_MAX_SESSIONS, sessionKey = findKey(stateDirectory) } = server
-  return { maxSessions, ...(sessionKey === undefined ? {} : { sessionKey }) }
+  return { maxSessions, ...defined({ sessionKey }) }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createSkillRuntime, SkillError, type SkillRuntime, type SkillRuntimeOptions } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import { directory, nodeHasher, openDecisions, openState } from '@skillstoke/core/node'
 import type {
   PollingMode,
@@ -21,7 +21,7 @@ import { realPath } from '../config/real-path.ts'
 import { createRemote } from '../config/remote-config.ts'
 import { settleFreeze, splitSources } from './frozen-sources.ts'
 import { findLinkedFolders } from './named-places.ts'
-import { StateWarnings } from './state-warnings.ts'
+import { warnAboutState } from './state-warnings.ts'
 
 export interface OpenOptions {
   /** `off` reads the sources only once. `auto` also watches the sources for changes. */
@@ -57,7 +57,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     checkNamedRoots(config, { allowsUnreadable: options.reportsUnreadable === true })
   const state = await openKnownState(config, options.needsState === true)
   const hasLogger = options.runtime?.logger !== undefined
-  const warnings = new StateWarnings(state, { hasLogger, serves: options.serves === true })
+  const withWarnings = warnAboutState(state, { hasLogger, serves: options.serves === true })
   const sources = await createSources(config, options)
   const createScripts = options.runsScripts === 'required' ? createRunner : findRunner
   const scripts = options.runsScripts ? await createScripts(config, state.store !== undefined) : undefined
@@ -71,11 +71,11 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
       state,
     ),
     tuning: { hasher: nodeHasher },
-    ...(scripts === undefined ? {} : { scripts }),
+    ...defined({ scripts }),
     ...options.runtime,
   })
   if (options.serves === true) await reportToFleets(skills, sources)
-  return warnings.tellRestWhenClosed(skills)
+  return withWarnings(skills)
 }
 
 /** Returns the folder of the configuration file, or the working directory. */
@@ -113,7 +113,7 @@ async function reportToFleets(skills: SkillRuntime, sources: readonly SkillSourc
       new FleetReporter(source, {
         runtime: skills,
         agent: `stoke-${process.pid}`,
-        ...(sandbox === undefined ? {} : { sandbox }),
+        ...defined({ sandbox }),
       }),
   )
   const close = skills.close.bind(skills)

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { defined } from '@skillstoke/core/internal'
 import { UsageError } from '../terminal/exit-code.ts'
 
 /** A skill that the command line names. */
@@ -13,7 +14,7 @@ export interface NamedSkill {
 /** Parses `name@sha256:...`. An `@` before a `/` is part of a folder name. */
 export function parseNamedSkill(text: string): NamedSkill {
   const [, skill = text, revision] = /^(.+)@([^@/]+)$/.exec(text) ?? []
-  return { skill, ...(revision === undefined ? {} : { revision }) }
+  return { skill, ...defined({ revision }) }
 }
 
 /**

@@ -13,45 +13,33 @@ export interface StateWarningOptions {
   readonly serves: boolean
 }
 
-/** Prints each warning about the state directory only once, on standard error. */
-export class StateWarnings {
-  readonly #state: SkillState
-  readonly #serves: boolean
-  readonly #told = new Set<string>()
-
-  /** Prints the damage that was found when the state directory was opened, unless a logger reports this damage. */
-  constructor(state: SkillState, { hasLogger, serves }: StateWarningOptions) {
-    this.#state = state
-    this.#serves = serves
-    if (hasLogger) for (const damage of this.#findDamage()) this.#told.add(damage)
-    else this.#tell(this.#findDamage())
+/**
+ * Prints the damage that was found when the state directory was opened, unless a logger reports this damage. Returns a
+ * function that makes a runtime print later warnings when it is closed, because some damage is found only when a
+ * database page is read. Prints each warning only once, on standard error.
+ */
+export function warnAboutState(
+  state: SkillState,
+  { hasLogger, serves }: StateWarningOptions,
+): (skills: SkillRuntime) => SkillRuntime {
+  const told = new Set<string>()
+  const tell = (messages: readonly (string | undefined)[], isPrinted: boolean): void => {
+    for (const message of messages) {
+      if (message === undefined || told.has(message)) continue
+      told.add(message)
+      if (isPrinted) process.stderr.write(`warning: ${message}\n`)
+    }
   }
-
-  /**
-   * Makes a runtime print later warnings when the runtime is closed. Some damage is found only when a database page is
-   * read.
-   */
-  tellRestWhenClosed(skills: SkillRuntime): SkillRuntime {
+  const findDamage = (): (string | undefined)[] => [state.decisions?.damage, state.history?.damage]
+  tell(findDamage(), !hasLogger)
+  return skills => {
     const close = skills.close.bind(skills)
     skills.close = async () => {
       await close()
-      const fault = this.#serves ? undefined : this.#state.store?.fault
-      this.#tell([...this.#findDamage(), ...(fault === undefined ? [] : [describeFault(fault)])])
+      const fault = serves ? undefined : state.store?.fault
+      tell([...findDamage(), fault === undefined ? undefined : describeFault(fault)], true)
     }
     return skills
-  }
-
-  #findDamage(): readonly string[] {
-    const { decisions, history } = this.#state
-    return [decisions?.damage, history?.damage].filter(each => each !== undefined)
-  }
-
-  #tell(messages: readonly string[]): void {
-    for (const message of messages) {
-      if (this.#told.has(message)) continue
-      this.#told.add(message)
-      process.stderr.write(`warning: ${message}\n`)
-    }
   }
 }
 

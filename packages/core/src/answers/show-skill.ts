@@ -1,4 +1,5 @@
 import type { SkillExplanation } from '../reader/explain-skill.ts'
+import { findAsked } from '../reader/find-asked.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { targetOf } from '../registry/generation.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
@@ -79,12 +80,8 @@ export async function showSkill(
 ): Promise<SkillDetail | SkillExplanation> {
   const generation = await skills.fresh(BOUND)
   const view = skills.forConversation(scope === undefined ? {} : { scope })
-  let meant = findMeant(target, generation, skills)
-  if (meant === undefined) {
-    const explained = await view.why(target)
-    meant = explained.skill === undefined ? undefined : findMeant(explained.skill, generation, skills)
-    if (meant === undefined) return explained
-  }
+  const meant = findMeant(target, generation, skills)
+  if (meant === undefined) return await view.why(target)
   const { report, skill } = meant
   const shown =
     skill === undefined
@@ -151,25 +148,19 @@ function listLike(meant: SkillReport, generation: Generation): readonly SkillRep
 }
 
 /**
- * Finds the folder for `name`, `source/name`, a folder name or the `target` of a row. A name without a source means the
- * served folder. `source/name` and a `target` mean one particular folder, even if it is not served.
+ * Finds the folder that a name, `source/name`, a folder name, a path or the `target` of a row means. A name without a
+ * source means the served folder. A `target` means one particular folder, even if it is not served.
  */
 export function findMeant(
   target: string,
   generation: Generation,
   skills: SkillRuntime,
 ): MeantFolder | undefined {
-  const reports = generation.reports()
-  const named = reports.filter(({ name }) => name === target)
-  const [first] = named
-  if (first !== undefined) {
-    const report = named.find(({ serving }) => serving !== undefined) ?? first
-    return { report, skill: generation.find(target) }
-  }
   const report =
-    reports.find(each => targetOf(each) === target) ??
-    reports.find(({ source, name }) => `${source}/${name}` === target)
+    generation.reports().find(each => each.name !== target && targetOf(each) === target) ??
+    findAsked(target, generation, skills.status())?.report
   if (report === undefined) return undefined
+  if (report.name === target) return { report, skill: generation.find(target) }
   const { skill, live } = skills.review.revisionsOf(report)
   return { report, skill: live ?? skill }
 }
