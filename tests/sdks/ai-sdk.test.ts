@@ -23,6 +23,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { aiSdk6Harness, aiSdkHarness } from './ai-sdk.ts'
+import { aiSdkPageHarness } from './ai-sdk-page.ts'
 import { main } from './examples/ai-sdk.ts'
 import { countBrokenPrefixes, type Reply } from './model-server.ts'
 import { testHarness } from './test-harness.ts'
@@ -32,7 +33,7 @@ const DONE: Reply = { kind: 'text', text: 'Done.' }
 const EDIT: Reply = { kind: 'call', name: 'edit', input: {} }
 const LOAD: Reply = { kind: 'call', name: 'skill', input: { name: 'refund' } }
 
-for (const harness of [aiSdkHarness, aiSdk6Harness]) testHarness(harness)
+for (const harness of [aiSdkHarness, aiSdk6Harness, aiSdkPageHarness]) testHarness(harness)
 
 let world: World
 beforeEach(async () => {

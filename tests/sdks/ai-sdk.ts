@@ -6,7 +6,7 @@ import type { ModelMessage } from 'ai'
 import * as sdk7 from 'ai'
 import * as sdk6 from 'ai-6'
 import { z } from 'zod'
-import type { Harness, HarnessConversation, HarnessOptions } from './harness.ts'
+import { type Harness, type HarnessConversation, type HarnessOptions, ONE_TURN } from './harness.ts'
 import type { World } from './world.ts'
 
 export const aiSdkHarness: Harness = createHarness('ai 7', sdk7, createOpenAI)
@@ -23,7 +23,7 @@ function createHarness(
   { generateText, stepCountIs, tool }: typeof sdk7,
   createProvider: typeof createOpenAI,
 ): Harness {
-  return { name, open }
+  return { name, limits: { overlap: ONE_TURN }, open }
 
   async function open(world: World, { scope }: HarnessOptions): Promise<HarnessConversation> {
     const skills = await world.createSkills()
@@ -40,15 +40,30 @@ function createHarness(
       ...(scope && { scope }),
       ...(resume && { resume }),
     }
-    const chat = aiSdk<ModelMessage>(skills, options)
-    const say = async (to: typeof chat, text: string): Promise<void> => {
+    let chat = aiSdk<ModelMessage>(skills, options)
+    /** The state before each turn. */
+    const states: AiSdkState<ModelMessage>[] = []
+    const say = async (to: typeof chat, text: string, abortSignal?: AbortSignal): Promise<void> => {
       const call = await to.turn(text, { tools })
-      await to.keep(await generateText({ model, ...call, stopWhen: stepCountIs(9), maxRetries: 0 }))
+      const settings = { stopWhen: stepCountIs(9), maxRetries: 0, ...(abortSignal && { abortSignal }) }
+      await to.keep(await generateText({ model, ...call, ...settings }))
       writeFileSync(file, JSON.stringify(to.state()))
     }
     return {
       canRunScripts: true,
-      say: async text => await say(chat, text),
+      canStop: true,
+      say: async (text, signal) => {
+        states.push(chat.state())
+        await say(chat, text, signal)
+      },
+      takeBack: turns => {
+        chat = aiSdk(skills, { ...options, resume: states.at(-turns) ?? chat.state() })
+        return Promise.resolve()
+      },
+      fork: () => {
+        const copy = aiSdk<ModelMessage>(skills, { ...options, id: 'chat-2', resume: chat.state() })
+        return Promise.resolve({ say: async (text: string) => await say(copy, text) })
+      },
       compact: async () => await chat.compact('A summary.'),
       openSubagent: () => {
         const child = chat.child({ id: 'chat-1/helper', scope: { exclude: ['secret'] } })

@@ -9,7 +9,8 @@ import {
   tool,
 } from '@anthropic-ai/claude-agent-sdk'
 import { type ClaudeState, type ClaudeStateStore, claudeAgent } from '@skillstoke/adapters/claude-agent-sdk'
-import type { Harness } from './harness.ts'
+import type { SessionState } from '@skillstoke/core'
+import { type Harness, ONE_TURN } from './harness.ts'
 import type { Reply } from './model-server.ts'
 import { ANSWERS, type Sent } from './protocols.ts'
 import type { World } from './world.ts'
@@ -85,10 +86,28 @@ export function createStore(world: World): ClaudeStateStore {
   }
 }
 
-/** Runs one query to its end. Rejects if a model call fails. */
-export async function ask(prompt: string, options: Options): Promise<void> {
-  for await (const message of query({ prompt, options }))
+/** What a host remembers of a turn. */
+interface Turn {
+  /** The state before the turn. */
+  readonly state: SessionState
+  /** The id of the last message of the turn. */
+  readonly answer: string
+}
+
+function toAbort(signal: AbortSignal): Pick<Options, 'abortController'> {
+  const abortController = new AbortController()
+  signal.addEventListener('abort', () => abortController.abort(signal.reason))
+  return { abortController }
+}
+
+/** Runs one query to its end. Returns the id of the last answer. Rejects if a model call fails. */
+export async function ask(prompt: string, options: Options): Promise<string> {
+  let answer = ''
+  for await (const message of query({ prompt, options })) {
+    if (message.type === 'assistant') answer = message.uuid
     if (message.type === 'result' && message.is_error) throw new Error(`the query failed: ${message.subtype}`)
+  }
+  return answer
 }
 
 /** What a relay does with requests. Both functions receive the body of a request as JSON. */
@@ -163,15 +182,39 @@ export function planDelegation(): RelayPlan {
 
 export const claudeAgentHarness: Harness = {
   name: '@anthropic-ai/claude-agent-sdk 0.3.331',
+  limits: { overlap: ONE_TURN },
   async open(world, { scope }) {
     const skills = await world.createSkills()
     const agents = { researcher: { exclude: ['secret'] } }
     const store = createStore(world)
     const live = await claudeAgent(skills, { id: 'chat-1', agents, store, ...(scope && { scope }) })
+    const turns: Turn[] = []
+    let resumed: Partial<Options> = {}
     return {
       canRunScripts: true,
-      say: async text => await ask(text, live.options(createOptions(world))),
-      compact: async () => await ask('/compact', live.options(createOptions(world))),
+      canStop: true,
+      say: async (text, signal) => {
+        const options = { ...createOptions(world), ...resumed, ...(signal && toAbort(signal)) }
+        resumed = {}
+        const state = live.session.state()
+        const answer = await ask(text, live.options(options))
+        turns.push({ state, answer })
+      },
+      // The SDK goes on after an earlier answer. The host takes back what the adapter knows.
+      takeBack: count => {
+        const { state } = turns.at(-count) ?? {}
+        const answer = turns.at(-count - 1)?.answer
+        if (state !== undefined) live.session.revert(state)
+        if (answer !== undefined) resumed = { resumeSessionAt: answer }
+        return Promise.resolve()
+      },
+      fork: () => {
+        const copy = live.fork('chat-2')
+        const say = async (text: string): Promise<void> =>
+          void (await ask(text, copy.options(createOptions(world))))
+        return Promise.resolve({ say })
+      },
+      compact: async () => void (await ask('/compact', live.options(createOptions(world)))),
       openSubagent: () => {
         const say = async (text: string): Promise<void> => {
           await using relay = await Relay.start(world, planDelegation())

@@ -51,7 +51,7 @@ export const claudeCodeSkillsHarness: Harness = {
     }
     return Promise.resolve({
       loadTool: { name: 'Skill', field: 'skill' },
-      say,
+      say: async prompt => await say(prompt),
       compact: async () => await say('/compact'),
       openSubagent: () =>
         Promise.resolve({

@@ -24,8 +24,19 @@ export interface HarnessOptions {
 export interface HarnessConversation extends AsyncDisposable {
   /** The name by which the model loads skills, and the name of the input field. @default skill, name */
   readonly loadTool?: { readonly name: string; readonly field: string }
-  /** Sends a message and waits for the answer. Rejects if a model call fails. */
-  readonly say: (text: string) => Promise<void>
+  /**
+   * Sends a message and waits for the answer. Rejects if a model call fails. The signal stops the turn, as a button of
+   * the user does.
+   */
+  readonly say: (text: string, signal?: AbortSignal) => Promise<void>
+  /** True if `say()` follows its signal. @default false */
+  readonly canStop?: boolean
+  /** True if two calls of `say()` may overlap. @default false */
+  readonly canOverlap?: boolean
+  /** Takes the last turns back, as a user does to regenerate an answer or to edit a question. Absent if impossible. */
+  readonly takeBack?: (turns: number) => Promise<void>
+  /** Opens a copy of the conversation, which goes its own way. Absent if the SDK has no such function. */
+  readonly fork?: () => Promise<Pick<HarnessConversation, 'say'>>
   /** Compacts the conversation. Absent if neither the SDK nor the adapter can compact. */
   readonly compact?: () => Promise<void>
   /** Opens a subagent that may not see the skill `secret`. Absent if the SDK has no subagents. */
@@ -33,6 +44,9 @@ export interface HarnessConversation extends AsyncDisposable {
   /** True if the model can run commands of skills. @default false */
   readonly canRunScripts?: boolean
 }
+
+/** Why a conversation cannot have two turns at the same time. */
+export const ONE_TURN = 'A conversation has one turn at a time.'
 
 /** The columns of the table. */
 export const SCENARIO_NAMES = [
@@ -46,6 +60,12 @@ export const SCENARIO_NAMES = [
   'failed call',
   'restart',
   'compaction',
+  'stop',
+  'error',
+  'regenerate',
+  'edit',
+  'overlap',
+  'fork',
 ] as const
 
 export type ScenarioName = (typeof SCENARIO_NAMES)[number]

@@ -22,8 +22,14 @@ type Model = ChatOpenAI | ChatAnthropic
 interface Agent {
   readonly invoke: (
     input: { messages: { role: 'user'; content: string }[] },
-    config: { configurable: { thread_id: string } },
+    config: Config & { signal?: AbortSignal },
   ) => Promise<unknown>
+  readonly getState: (config: Config) => Promise<{ config: object }>
+}
+
+/** Names a thread, or a checkpoint of a thread. */
+interface Config {
+  readonly configurable: { readonly thread_id: string }
 }
 
 interface AgentParts {
@@ -75,18 +81,48 @@ function createHarness(kind: Kind): Harness {
         checkpointer: new FileSaver(world.stateFolder.at('threads')),
       }
       let agent = kind.createAgent(parts, skillstoke(), false)
-      const say = async (to: Agent, thread_id: string, content: string): Promise<void> =>
-        void (await to.invoke({ messages: [{ role: 'user', content }] }, { configurable: { thread_id } }))
+      const chat: Config = { configurable: { thread_id: 'chat-1' } }
+      const say = async (to: Agent, at: Config, content: string, signal?: AbortSignal): Promise<void> => {
+        await to.invoke({ messages: [{ role: 'user', content }] }, { ...at, ...(signal && { signal }) })
+      }
+      const findCheckpoint = async (): Promise<Config> => (await agent.getState(chat)).config as Config
+      /** The checkpoint before each turn. */
+      const checkpoints: Config[] = []
+      let next = chat
       return {
         canRunScripts: true,
-        say: async text => await say(agent, 'chat-1', text),
+        canStop: true,
+        canOverlap: true,
+        say: async (text, signal) => {
+          checkpoints.push(await findCheckpoint())
+          const at = next
+          next = chat
+          await say(agent, at, text, signal)
+        },
+        takeBack: turns => {
+          next = checkpoints.at(-turns) ?? chat
+          return Promise.resolve()
+        },
+        fork: async () => {
+          // The copy is a branch of the same thread.
+          let at = await findCheckpoint()
+          return {
+            say: async (text: string) => {
+              const main = await findCheckpoint()
+              await say(agent, at, text)
+              at = await findCheckpoint()
+              next = main
+            },
+          }
+        },
         compact: () => {
           agent = kind.createAgent(parts, skillstoke(), true)
           return Promise.resolve()
         },
         openSubagent: () => {
           const child = kind.createAgent(parts, skillstoke({ scope: { exclude: ['secret'] } }), false)
-          return Promise.resolve({ say: async (text: string) => await say(child, 'chat-1-helper', text) })
+          const at = { configurable: { thread_id: 'chat-1-helper' } }
+          return Promise.resolve({ say: async (text: string) => await say(child, at, text) })
         },
         async [Symbol.asyncDispose]() {
           await skills.close()

@@ -13,7 +13,7 @@ import {
 } from '@skillstoke/adapters/loop'
 import type { SkillRuntime } from '@skillstoke/core'
 import OpenAI from 'openai'
-import type { Harness } from './harness.ts'
+import { type Harness, ONE_TURN } from './harness.ts'
 import type { HostTool, World } from './world.ts'
 
 const MODEL = 'test-model'
@@ -26,17 +26,21 @@ interface LoopParts<Message, Request, Answer> {
     skills: SkillRuntime,
     options: LoopOptions<Message>,
   ) => LoopConversation<Message, Request, Answer>
-  readonly run: (world: World, turn: LoopTurn<Message, Request, Answer>) => Promise<void>
+  readonly run: (
+    world: World,
+    turn: LoopTurn<Message, Request, Answer>,
+    context: { readonly signal?: AbortSignal },
+  ) => Promise<void>
 }
 
 export const openaiChatHarness: Harness = createHarness({
   name: 'openai 7 (chat)',
   open: openaiChatLoop<OpenAI.ChatCompletionMessageParam>,
-  async run(world, turn) {
+  async run(world, turn, context) {
     const { chat } = createOpenai(world)
     for (;;) {
-      const answer = await chat.completions.create({ model: MODEL, ...(await turn.request()) })
-      if (!(await turn.answer(answer))) return
+      const answer = await chat.completions.create({ model: MODEL, ...(await turn.request()) }, context)
+      if (!(await turn.answer(answer, context))) return
     }
   },
 })
@@ -44,11 +48,11 @@ export const openaiChatHarness: Harness = createHarness({
 export const openaiResponsesHarness: Harness = createHarness({
   name: 'openai 7 (responses, streaming)',
   open: openaiResponsesLoop<OpenAI.Responses.ResponseInputItem>,
-  async run(world, turn) {
+  async run(world, turn, context) {
     const { responses } = createOpenai(world)
     for (;;) {
-      const stream = responses.stream({ model: MODEL, ...(await turn.request()) })
-      if (!(await turn.answer(await stream.finalResponse()))) return
+      const stream = responses.stream({ model: MODEL, ...(await turn.request()) }, context)
+      if (!(await turn.answer(await stream.finalResponse(), context))) return
     }
   },
 })
@@ -56,11 +60,11 @@ export const openaiResponsesHarness: Harness = createHarness({
 export const anthropicHarness: Harness = createHarness({
   name: '@anthropic-ai/sdk 1',
   open: anthropicLoop<Anthropic.MessageParam>,
-  async run(world, turn) {
+  async run(world, turn, context) {
     const { messages } = createAnthropic(world)
     for (;;) {
-      const answer = await messages.create({ ...SETTINGS, ...(await turn.request()) })
-      if (!(await turn.answer(answer))) return
+      const answer = await messages.create({ ...SETTINGS, ...(await turn.request()) }, context)
+      if (!(await turn.answer(answer, context))) return
     }
   },
 })
@@ -68,10 +72,10 @@ export const anthropicHarness: Harness = createHarness({
 export const toolRunnerHarness: Harness = createHarness({
   name: '@anthropic-ai/sdk 1 (tool runner)',
   open: anthropicLoop<Anthropic.Beta.BetaMessageParam>,
-  async run(world, turn) {
+  async run(world, turn, context) {
     const { beta } = createAnthropic(world)
     const settings = { ...SETTINGS, thread: false as const, stream: true as const }
-    const runner = beta.messages.toolRunner({ ...settings, ...(await turn.request()) })
+    const runner = beta.messages.toolRunner({ ...settings, ...(await turn.request()) }, context)
     for await (const stream of followToolRunner(turn, runner)) await stream.finalMessage()
   },
 })
@@ -95,23 +99,40 @@ function createHarness<Message, Request, Answer>({
 }: LoopParts<Message, Request, Answer>): Harness {
   return {
     name,
+    limits: { overlap: ONE_TURN },
     async open(world, { scope }) {
       const skills = await world.createSkills()
       const file = world.stateFolder.at('chat.json')
       const resume = existsSync(file)
         ? (JSON.parse(readFileSync(file, 'utf8')) as LoopState<Message>)
         : undefined
-      const options = { ...(scope && { scope }), ...(resume && { resume }), tools: [toLoopTool(world.edit)] }
-      const chat = open(skills, { id: 'chat-1', instructions: 'You help.', ...options })
-      const say = async (to: typeof chat, text: string): Promise<void> => {
+      const options = { ...(scope && { scope }), tools: [toLoopTool(world.edit)] }
+      const start = (id: string, state = resume): LoopConversation<Message, Request, Answer> =>
+        open(skills, { ...options, id, instructions: 'You help.', ...(state && { resume: state }) })
+      let chat = start('chat-1')
+      /** The state before each turn. */
+      const states: LoopState<Message>[] = []
+      const say = async (to: typeof chat, text: string, signal?: AbortSignal): Promise<void> => {
         const turn = await to.turn(text)
-        await run(world, turn)
+        await run(world, turn, signal === undefined ? {} : { signal })
         turn.keep()
         writeFileSync(file, JSON.stringify(to.state()))
       }
       return {
         canRunScripts: true,
-        say: async text => await say(chat, text),
+        canStop: true,
+        say: async (text, signal) => {
+          states.push(chat.state())
+          await say(chat, text, signal)
+        },
+        takeBack: turns => {
+          chat = start('chat-1', states.at(-turns))
+          return Promise.resolve()
+        },
+        fork: () => {
+          const copy = start('chat-2', chat.state())
+          return Promise.resolve({ say: async (text: string) => await say(copy, text) })
+        },
         compact: async () => await chat.compact('A summary.'),
         openSubagent: () => {
           const child = chat.child({ id: 'chat-1/helper', scope: { exclude: ['secret'] } })

@@ -88,8 +88,13 @@ export async function say(
   return answer
 }
 
-async function sayStreaming(agent: Agent, thread: string, text: string): Promise<void> {
-  const stream = await agent.stream(text, toOptions(thread))
+async function sayStreaming(
+  agent: Agent,
+  thread: string,
+  text: string,
+  options: CallOptions = {},
+): Promise<void> {
+  const stream = await agent.stream(text, toOptions(thread, options))
   await stream.consumeStream()
   if (stream.error !== undefined) throw stream.error
 }
@@ -111,7 +116,20 @@ async function openConversation(
   const send = method === 'generate' ? say : sayStreaming
   return {
     canRunScripts: true,
-    say: async text => void (await send(agent, 'chat-1', text)),
+    canStop: true,
+    canOverlap: true,
+    say: async (text, abortSignal) =>
+      void (await send(agent, 'chat-1', text, { ...(abortSignal && { abortSignal }) })),
+    takeBack: async turns => {
+      const query = { threadId: 'chat-1', perPage: false, hideSignals: false } as const
+      const { messages } = await memory.recall(query)
+      const questions = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
+      await memory.deleteMessages(messages.slice(questions.at(-turns)).map(({ id }) => id))
+    },
+    fork: async () => {
+      await memory.cloneThread({ sourceThreadId: 'chat-1', newThreadId: 'chat-2' })
+      return { say: async (text: string) => void (await send(agent, 'chat-2', text)) }
+    },
     compact: async () => await live.compact(memory, 'chat-1', 'A summary.'),
     openSubagent: () =>
       Promise.resolve({ say: async (text: string) => void (await send(helper, 'chat-1/helper', text)) }),

@@ -17,7 +17,7 @@ import {
 } from '@skillstoke/adapters/openai-agents'
 import OpenAI from 'openai'
 import { z } from 'zod'
-import type { Harness } from './harness.ts'
+import { type Harness, ONE_TURN } from './harness.ts'
 import type { World } from './world.ts'
 
 setTracingDisabled(true) // the SDK would send traces to OpenAI
@@ -49,6 +49,8 @@ class Host {
   readonly #agent: Agent
   readonly #isStreamed: boolean
   #history: AgentInputItem[]
+  /** The length of the history before each turn. */
+  readonly #lengths: number[] = []
 
   constructor(
     chat: OpenaiAgentsChat,
@@ -62,11 +64,20 @@ class Host {
     this.#history = [...history]
   }
 
-  async say(text: string): Promise<void> {
+  async say(text: string, signal?: AbortSignal): Promise<void> {
+    this.#lengths.push(this.#history.length)
     const input: AgentInputItem[] = [...this.#history, { role: 'user', content: text }]
     this.#history = this.#isStreamed
-      ? await this.#stream(input)
-      : (await run(this.#agent, input, this.chat.options())).history
+      ? await this.#stream(input, signal)
+      : (await run(this.#agent, input, this.chat.options({ ...(signal && { signal }) }))).history
+  }
+
+  takeBack(turns: number): void {
+    this.#history = this.#history.slice(0, this.#lengths.at(-turns))
+  }
+
+  fork(chat: OpenaiAgentsChat, agent: Agent): Host {
+    return new Host(chat, agent, this.#isStreamed, this.#history)
   }
 
   async compact(summary: string): Promise<void> {
@@ -77,8 +88,12 @@ class Host {
     return { history: this.#history, state: this.chat.state() }
   }
 
-  async #stream(input: AgentInputItem[]): Promise<AgentInputItem[]> {
-    const result = await run(this.#agent, input, this.chat.options({ stream: true }))
+  async #stream(input: AgentInputItem[], signal?: AbortSignal): Promise<AgentInputItem[]> {
+    const result = await run(
+      this.#agent,
+      input,
+      this.chat.options({ stream: true, ...(signal && { signal }) }),
+    )
     for await (const _ of result);
     await result.completed
     return result.history
@@ -88,6 +103,7 @@ class Host {
 function createHarness(name: string, createModel: CreateModel, isStreamed: boolean): Harness {
   return {
     name,
+    limits: { overlap: ONE_TURN },
     async open(world, { scope }) {
       const skills = await world.createSkills()
       const file = world.stateFolder.at('chat.json')
@@ -106,9 +122,15 @@ function createHarness(name: string, createModel: CreateModel, isStreamed: boole
       const host = new Host(chat, base, isStreamed, stored?.history)
       return {
         canRunScripts: true,
-        say: async text => {
-          await host.say(text)
+        canStop: true,
+        say: async (text, signal) => {
+          await host.say(text, signal)
           writeFileSync(file, JSON.stringify(host.stored()))
+        },
+        takeBack: turns => Promise.resolve(host.takeBack(turns)),
+        fork: () => {
+          const resume = JSON.parse(JSON.stringify(chat.state())) as OpenaiAgentsState
+          return Promise.resolve(host.fork(openaiAgents(skills, { id: 'chat-2', resume }), base))
         },
         compact: async () => await host.compact('A summary.'),
         openSubagent: () => {

@@ -128,12 +128,20 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
       await say(world, before, [load(before, 'refund'), EDIT, DONE], () => addMaps(world))
     }
     editRefund(world)
+    let follows: boolean
+    {
+      await using chat = await open()
+      await say(world, chat, [DONE])
+      const last = world.server.requests.at(-1) ?? fail()
+      const isTold = /\brefund\b/.test(addedText(world.server.requests.at(-2), last))
+      follows = isTold && count(last, 'added: maps') <= 1 && /\bmaps\b/.test(last.text)
+    }
+    // A new description does not change what the model loaded.
+    world.folder.writeSkill('refund', { body: LIVE_BODY, description: 'Pays money back.' })
     await using chat = await open()
     await say(world, chat, [DONE])
-    const last = world.server.requests.at(-1)
-    const isTold = /\brefund\b/.test(addedText(world.server.requests.at(-2), last ?? fail()))
-    const toldOnce = count(last, 'added: maps') <= 1
-    return { ...judge(world, () => true), follows: isTold && toldOnce && /\bmaps\b/.test(last?.text ?? '') }
+    const finding = judge(world, news => /Pays money back/.test(news) && !/you loaded refund/.test(news))
+    return { ...finding, follows: follows && finding.follows }
   },
 
   async compaction(world, open) {
@@ -148,6 +156,122 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
     const hasLive = count(first, LIVE_BODY) === 1 && !(first?.text.includes('form ONE') ?? true)
     return { ...judge(world, news => /\bmaps\b/.test(news)), follows: hasLive }
   },
+
+  async stop(world, open) {
+    await using chat = await open()
+    if (chat.canStop !== true) return undefined
+    await say(world, chat, [DONE])
+    const controller = new AbortController()
+    world.prepare(() => {
+      addMaps(world)
+      controller.abort()
+    })
+    world.server.play(load(chat, 'refund'), EDIT, DONE)
+    // Some SDKs reject, and others end the turn.
+    await chat.say('Begin.', controller.signal).catch(() => undefined)
+    return await judgeAfter(world, chat)
+  },
+
+  async error(world, open) {
+    await using chat = await open()
+    await say(world, chat, [DONE])
+    world.prepare(() => addMaps(world))
+    world.server.play(load(chat, 'refund'), EDIT, { kind: 'status', status: 400 })
+    await chat.say('Begin.').catch(() => undefined)
+    return await judgeAfter(world, chat)
+  },
+
+  async regenerate(world, open) {
+    await using chat = await open()
+    if (chat.takeBack === undefined) return undefined
+    await say(world, chat, [DONE])
+    await say(world, chat, [load(chat, 'refund'), EDIT, DONE], () => addMaps(world))
+    await chat.takeBack(1)
+    return await judgeAfter(world, chat)
+  },
+
+  async edit(world, open) {
+    await using chat = await open()
+    if (chat.takeBack === undefined) return undefined
+    await say(world, chat, [DONE])
+    await say(world, chat, [load(chat, 'refund'), EDIT, DONE], () => addMaps(world))
+    await say(world, chat, [DONE])
+    await chat.takeBack(2)
+    return await judgeAfter(world, chat)
+  },
+
+  async overlap(world, open) {
+    await using chat = await open()
+    if (chat.canOverlap !== true) return undefined
+    await say(world, chat, [load(chat, 'refund'), DONE])
+    world.prepare(() => {
+      addMaps(world)
+      editRefund(world)
+    })
+    world.server.play(EDIT, EDIT, DONE, DONE)
+    const before = world.server.requests.length
+    await Promise.all([chat.say('Question one.'), chat.say('Question two.')])
+    const runs = world.server.requests.slice(before)
+    const told = runs.filter(request => hasNewsOnce(request))
+    await say(world, chat, [DONE])
+    // A thread that keeps both turns has the news of both.
+    const notices = count(world.server.requests.at(-1), 'added: maps')
+    return {
+      follows: runs.length === 4 && told.length >= 2 && notices >= 1 && notices <= 2,
+      keepsPrefix: runs.filter(run => !isContinued(run, world.server.requests)).length === 0,
+    }
+  },
+
+  async fork(world, open) {
+    await using chat = await open()
+    if (chat.fork === undefined) return undefined
+    await say(world, chat, [load(chat, 'refund'), EDIT, DONE], () => addMaps(world))
+    const copy = await chat.fork()
+    const before = world.server.requests.length
+    editRefund(world)
+    const found: Finding[] = []
+    for (const each of [copy, chat, copy]) {
+      await say(world, each, [DONE])
+      const [last, common] = [world.server.requests.at(-1), world.server.requests[before - 1]]
+      const pair = [common, last].filter(request => request !== undefined)
+      found.push({ follows: hasNewsOnce(last), keepsPrefix: countBrokenPrefixes(pair) === 0 })
+    }
+    return {
+      follows: found.every(({ follows }) => follows),
+      keepsPrefix: found.every(({ keepsPrefix }) => keepsPrefix),
+    }
+  },
+}
+
+/** True if a request has the news about `maps` and about the loaded skill exactly once. */
+function hasNewsOnce(request: ModelRequest | undefined): boolean {
+  return count(request, 'added: maps') === 1 && count(request, 'you loaded refund') === 1
+}
+
+/** True if a request begins with the whole of another request, or is the first of its run. */
+function isContinued(request: ModelRequest, requests: readonly ModelRequest[]): boolean {
+  return requests.some(
+    other => other.parts.length < request.parts.length && countBrokenPrefixes([other, request]) === 0,
+  )
+}
+
+/**
+ * Edits the skill that an unusual turn loaded, sends two messages, and judges the requests: what the history still
+ * contains of that turn is up to date, and nothing is reported twice.
+ */
+async function judgeAfter(world: World, chat: Pick<HarnessConversation, 'say'>): Promise<Finding> {
+  const { requests } = world.server
+  const first = requests[0]
+  editRefund(world)
+  await say(world, chat, [DONE])
+  const next = requests.at(-1)
+  await say(world, chat, [DONE])
+  const last = requests.at(-1)
+  const isRight = (request: ModelRequest | undefined): boolean =>
+    count(request, 'added: maps') === 1 &&
+    count(request, 'you loaded refund') === (count(request, 'form ONE') > 0 ? 1 : 0)
+  const chain = [first, next, last].filter(request => request !== undefined)
+  return { follows: isRight(next) && isRight(last), keepsPrefix: countBrokenPrefixes(chain) === 0 }
 }
 
 function addMaps(world: World): void {

@@ -4,7 +4,7 @@ import { AnthropicModel } from '@strands-agents/sdk/models/anthropic'
 import { OpenAIModel } from '@strands-agents/sdk/models/openai'
 import { LocalFileStorage } from '@strands-agents/sdk/storage'
 import { z } from 'zod'
-import type { Harness } from './harness.ts'
+import { type Harness, ONE_TURN } from './harness.ts'
 import type { World } from './world.ts'
 
 export const chatModel = ({ server }: World): sdk.Model =>
@@ -52,6 +52,7 @@ export function createSessionManager({ stateFolder }: World): sdk.SessionManager
 function createHarness(name: string, createModel: (world: World) => sdk.Model): Harness {
   return {
     name,
+    limits: { overlap: ONE_TURN },
     async open(world, { scope }) {
       const skills = await world.createSkills()
       const live: StrandsPlugin<sdk.ToolResultBlock> = strands(skills, {
@@ -69,9 +70,25 @@ function createHarness(name: string, createModel: (world: World) => sdk.Model): 
         conversationManager: summarizer,
         sessionManager: createSessionManager(world),
       })
+      /** The number of messages before each turn. */
+      const lengths: number[] = []
       return {
         canRunScripts: true,
-        say: async text => void (await agent.invoke(text)),
+        canStop: true,
+        say: async (text, cancelSignal) => {
+          await agent.initialize()
+          lengths.push(agent.messages.length)
+          await agent.invoke(text, { ...(cancelSignal && { cancelSignal }) })
+        },
+        takeBack: turns => {
+          agent.messages.splice(lengths.at(-turns) ?? 0)
+          return Promise.resolve()
+        },
+        fork: () => {
+          const copy = createAgent(world, strands(skills, { sdk, id: 'chat-2' }), { model })
+          copy.loadSnapshot(agent.takeSnapshot({ preset: 'session' }))
+          return Promise.resolve({ say: async (text: string) => void (await copy.invoke(text)) })
+        },
         compact: async () => void (await summarizer.reduce({ agent, model })),
         openSubagent: () => {
           const child = live.child({ id: 'chat-1/helper', scope: { exclude: ['secret'] } })

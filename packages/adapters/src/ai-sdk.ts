@@ -5,7 +5,7 @@
 import type { RebaseOptions } from '@skillstoke/core'
 import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '@skillstoke/core'
 import { withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
-import { PageHistory, type ToldPart } from './ai-sdk/page-history.ts'
+import { PageHistory, type PagePart } from './ai-sdk/page-history.ts'
 import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
 import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
 import {
@@ -45,7 +45,7 @@ export interface AiSdkState<Message extends AiMessage = AiMessage> {
   readonly messages: readonly Message[]
   readonly session: SessionState
   /** What the messages of a page told the model since `session`; absent if `ui()` was never called. */
-  readonly parts?: readonly ToldPart[]
+  readonly parts?: readonly PagePart[]
 }
 
 type HostTools = Readonly<Record<string, AiHostTool>>
@@ -270,7 +270,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
       this.#live.dropTurn()
     } else this.#assertOpen(running)
     const restored = await this.#live.rebase(options)
-    this.#page?.restart()
+    this.#page?.told.restart([])
     const messages = restored === undefined ? kept : [...kept, this.#toUserMessage(restored)]
     if (running === undefined) this.#messages = messages
     else running.replace(messages)
@@ -278,7 +278,9 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
 
   /** Returns the conversation to store, as JSON if the messages are JSON. It does not contain an open turn. */
   state(): AiSdkState<Message> {
-    return { messages: this.#messages, session: this.#live.state(), ...this.#page?.state() }
+    const { told } = this.#page ?? {}
+    const page = told === undefined ? {} : { session: told.base, parts: told.parts }
+    return { messages: this.#messages, session: this.#live.state(), ...page }
   }
 
   /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */

@@ -57,8 +57,12 @@ interface ClaudeAgentSettings {
   readonly rebase: RebaseOptions
   readonly isEnforced: boolean
   readonly store: ClaudeStateStore | undefined
-  /** The conversation that the store knows. */
+  /** The conversation that the store knows, or that was forked. */
   readonly stored: ClaudeState | undefined
+  /** True if Claude Code must still copy the session of `stored`. */
+  readonly isFork: boolean
+  /** Opens a copy of the conversation. */
+  readonly open: (id: string, stored: ClaudeState | undefined, isFork: boolean) => ClaudeAgent
 }
 
 /** The answer to a call without the hook that names the agent. A subagent must not call with the scope of its parent. */
@@ -92,11 +96,17 @@ export class ClaudeAgent implements Disposable {
   /** The catalog in the system prompt. A compaction does not change the system prompt. */
   readonly #catalog: string
   #sessionId: string | undefined
+  /** True until Claude Code has copied the session. */
+  #isFork: boolean
+  readonly #open: ClaudeAgentSettings['open']
   /** The state that was saved last, as JSON. */
   #saved: string | undefined
 
   /** Use `claudeAgent()`. */
-  constructor(live: LiveConversation, { agents, rebase, isEnforced, store, stored }: ClaudeAgentSettings) {
+  constructor(live: LiveConversation, settings: ClaudeAgentSettings) {
+    const { agents, rebase, isEnforced, store, stored, isFork, open } = settings
+    this.#isFork = isFork
+    this.#open = open
     this.#agents = new ClaudeAgents(live, agents)
     this.#scopes = agents
     this.#store = store
@@ -125,9 +135,14 @@ export class ClaudeAgent implements Disposable {
   /**
    * Returns your options for `query()` with the catalog, the skill tools and the hooks of this conversation. The second
    * `query()` resumes the first, unless your options contain `resume`, `continue` or `sessionId`.
-   * @throws {SkillError} INVALID_OPTION if you have an MCP server with the name "skills"
+   * @throws {SkillError} INVALID_OPTION if you have an MCP server with the name "skills", or the option `forkSession`
    */
   options<Yours extends ClaudeQueryOptions = Record<never, never>>(yours?: Yours): Yours {
+    if (yours?.['forkSession'] === true)
+      throw new SkillError(
+        'INVALID_OPTION',
+        'forkSession is true; call fork(), and pass the options of the fork',
+      )
     return mergeOptions(yours ?? ({} as Yours), {
       catalog: this.#catalog,
       server: this.#server,
@@ -135,7 +150,20 @@ export class ClaudeAgent implements Disposable {
       scopes: this.#scopes,
       hooks: this.#hooks,
       sessionId: this.#sessionId,
+      isFork: this.#isFork,
     })
+  }
+
+  /**
+   * Opens a copy of this conversation, which goes its own way. Its first `query()` copies the session of Claude Code.
+   * Call `fork()` between two queries.
+   * @param sessionId the copy, if `forkSession()` of the SDK has already created it
+   * @throws {SkillError} INVALID_OPTION, DUPLICATE_SESSION
+   */
+  fork(id: string, sessionId?: string): ClaudeAgent {
+    const known = sessionId ?? this.#sessionId
+    const stored = known && { sessionId: known, catalog: this.#catalog, session: this.session.state() }
+    return this.#open(id, stored || undefined, sessionId === undefined && known !== undefined)
   }
 
   /** Ends the conversation in this process. Idempotent. */
@@ -162,6 +190,7 @@ export class ClaudeAgent implements Disposable {
 
   async #save(sessionId: string): Promise<void> {
     this.#sessionId = sessionId
+    this.#isFork = false
     if (this.#store === undefined) return
     const session = this.session.state()
     const isFirst = session.catalog.text === this.#catalog
@@ -197,8 +226,10 @@ export async function claudeAgent(
 ): Promise<ClaudeAgent> {
   if ((options.delivery as DeliveryMode | undefined) === 'rebuild')
     throw new SkillError('INVALID_OPTION', 'delivery is "rebuild"; use "append", "silent" or "pinned"')
-  const stored = (await store?.load(options.id)) ?? undefined
-  const live = LiveConversation.open(skills, { ...options, ...(stored && { resume: stored.session }) })
   const isEnforced = options.allowedTools === 'enforce'
-  return new ClaudeAgent(live, { agents, rebase, isEnforced, store, stored })
+  const open: ClaudeAgentSettings['open'] = (id, stored, isFork) => {
+    const live = LiveConversation.open(skills, { ...options, id, ...(stored && { resume: stored.session }) })
+    return new ClaudeAgent(live, { agents, rebase, isEnforced, store, stored, isFork, open })
+  }
+  return open(options.id, (await store?.load(options.id)) ?? undefined, false)
 }

@@ -2,8 +2,7 @@
 
 // `@skillstoke/adapters/openai-agents`: live skills in agents of the OpenAI Agents SDK.
 
-import type { RebaseOptions, SessionState, SkillRuntime, SkillSession } from '@skillstoke/core'
-import { TOOL_NAMES } from '@skillstoke/core/internal'
+import type { RebaseOptions, SkillRuntime, SkillSession } from '@skillstoke/core'
 import { assertNoClash, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
 import { type HistoryState, TrackedHistory } from './openai-agents/history.ts'
 import { toUserMessage } from './openai-agents/place.ts'
@@ -39,13 +38,10 @@ export interface OpenaiAgentsChildOptions extends Omit<LiveChildOptions, 'instru
 }
 
 /** A stored conversation without its messages, as a JSON value. */
-export interface OpenaiAgentsState extends HistoryState {
-  readonly session: SessionState
-}
+export type OpenaiAgentsState = HistoryState
 
 interface ChatSettings {
   readonly isEnforced: boolean
-  readonly loadTool: string
   readonly rebase: RebaseOptions | undefined
 }
 
@@ -83,9 +79,7 @@ export class OpenaiAgentsChat implements Disposable {
     const history = new TrackedHistory(session, settings.rebase, state)
     this.#history = history
     this.#tools = session.tools.map(tool =>
-      toFunctionTool(tool, async (run, callId) =>
-        tool.name === settings.loadTool ? await history.load(run, callId) : await run(),
-      ),
+      toFunctionTool(tool, async (run, callId) => await history.callTool(tool.name, run, callId)),
     )
   }
 
@@ -139,7 +133,7 @@ export class OpenaiAgentsChat implements Disposable {
 
   /** Returns the state to store with the history, as a JSON value. */
   state(): OpenaiAgentsState {
-    return { ...this.#history.state(), session: this.session.state() }
+    return this.#history.state()
   }
 
   /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */
@@ -180,7 +174,6 @@ export function openaiAgents(
   skills: SkillRuntime,
   { rebase, resume, ...options }: OpenaiAgentsOptions,
 ): OpenaiAgentsChat {
-  const { allowedTools, skillToolName: loadTool = TOOL_NAMES.loadSkill } = options
   const session = skills.session({ ...options, ...(resume && { resume: resume.session }) })
-  return new OpenaiAgentsChat(session, { isEnforced: allowedTools === 'enforce', loadTool, rebase }, resume)
+  return new OpenaiAgentsChat(session, { isEnforced: options.allowedTools === 'enforce', rebase }, resume)
 }

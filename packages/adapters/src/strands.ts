@@ -4,7 +4,6 @@
 
 import type { RebaseOptions } from '@skillstoke/core'
 import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '@skillstoke/core'
-import { TOOL_NAMES } from '@skillstoke/core/internal'
 import {
   assertNoClash,
   type LiveChildOptions,
@@ -23,8 +22,9 @@ import {
   type StrandsSdk,
   type StrandsToolCallEvent,
 } from './strands/sdk.ts'
-import { type StoredText, StoredTexts } from './strands/texts.ts'
+import { indexTexts, isStored, type StoredText, type TextIndex } from './strands/texts.ts'
 import { type OnToolAnswer, type StrandsTool, toStrandsTool } from './strands/tools.ts'
+import { entriesOfAnswer, loadEntryOf, ToldHistory } from './told-history.ts'
 
 export type * from './strands/sdk.ts'
 export type { StrandsTool, StrandsToolContext, StrandsToolProgress } from './strands/tools.ts'
@@ -41,8 +41,11 @@ export type StrandsChildOptions = Omit<LiveChildOptions, 'instructions'>
 
 /** What the plugin stores in the `appState` of an agent. */
 interface StrandsState {
+  /** The state before the texts. */
   readonly session: SessionState
   readonly texts: readonly StoredText[]
+  /** The `trackingId` of the first message; empty if there is none. */
+  readonly start: string
 }
 
 /** The key in the `appState` of an agent. */
@@ -59,7 +62,6 @@ const PAUSES: readonly string[] = ['interrupt', 'checkpoint']
 interface StrandsSettings<Result> {
   readonly sdk: StrandsSdk<Result>
   readonly rebase: RebaseOptions | undefined
-  readonly loadTool: string
 }
 
 /**
@@ -91,11 +93,11 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
   #saved: string | undefined
   /** The catalog that is in the system prompt of the agent. */
   #catalog = ''
-  readonly #texts = new StoredTexts()
-  /** The state after the last notice, before the model loads skills. */
-  #beforeLoads: SessionState
-  /** The last message before the open turn. */
-  #turnStart: string | undefined
+  readonly #told: ToldHistory<StoredText>
+  /** What tools returned since the last model call. The SDK may drop their answers. */
+  #answers: readonly Omit<StoredText, 'characters'>[] = []
+  /** The `trackingId` of the first message; empty if there is none. */
+  #start = ''
   /** True from the start of a turn to its first model call. */
   #isTurnStart = false
   /** True if the next invocation continues the open turn. */
@@ -105,7 +107,8 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
   constructor(live: LiveConversation, settings: StrandsSettings<Result>) {
     this.#live = live
     this.#settings = settings
-    this.#initial = this.#beforeLoads = live.session.state()
+    this.#initial = live.session.state()
+    this.#told = new ToldHistory(live.session)
   }
 
   get session(): SkillSession {
@@ -134,9 +137,10 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
 
   /** Called by the SDK after `initAgent()`. The tools never change. */
   getTools(): StrandsTool<Result>[] {
-    const { sdk, loadTool } = this.#settings
-    const onAnswer: OnToolAnswer = (tool, toolUseId, { isError, skill }) => {
-      if (tool === loadTool && !isError && skill !== undefined) this.#texts.addLoad(toolUseId, skill)
+    const { sdk } = this.#settings
+    const onAnswer: OnToolAnswer = (tool, id, answer) => {
+      const entries = entriesOfAnswer(this.session, tool, answer)
+      if (entries.length > 0) this.#answers = [...this.#answers, { id, entries }]
     }
     return this.session.tools.map(tool => toStrandsTool(tool, sdk, onAnswer))
   }
@@ -163,45 +167,66 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
     const continuesTurn = this.#isPaused && !isRestored
     this.#isPaused = false
     if (continuesTurn) return
-    const end = messages.at(-1)?.trackingId
     if (isRestored) await this.#restore(isNew ? undefined : stored)
-    else if (end !== undefined && end === this.#turnStart) this.#dropTurn(messages)
-    else this.#live.keepTurn()
-    this.#turnStart = end
     this.#isTurnStart = true
-    this.#live.beginTurn()
+    this.session.beginTurn()
     this.#putCatalog(agent)
   }
 
   /** Continues a stored conversation. Without a state, starts a new conversation with the newest catalog. */
   async #restore(stored: StrandsState | undefined): Promise<void> {
-    this.#live.keepTurn()
-    this.session.revert(stored?.session ?? this.#initial)
-    if (stored === undefined) await this.session.rebase()
-    this.#texts.resume(stored?.texts ?? [])
-    this.#beforeLoads = this.session.state()
-  }
-
-  /** Forgets the last turn, because the host has removed its messages. */
-  #dropTurn(messages: readonly StrandsMessage[]): void {
-    this.#live.dropTurn()
-    this.#texts.prune(messages)
-    this.#beforeLoads = this.session.state()
+    this.#answers = []
+    this.#start = stored?.start ?? ''
+    this.#told.rewind(stored?.texts ?? [], stored?.session ?? this.#initial)
+    if (stored !== undefined) return
+    await this.session.rebase()
+    this.#told.restart([])
   }
 
   async #prepare(agent: StrandsAgent, { cancel }: StrandsModelCallEvent): Promise<void> {
     if (cancel) return
     const { messages } = agent
-    // If the SDK dropped the answers of loads, because the reader of a stream has stopped, forget these loads.
-    if (!this.#texts.settleLoads(messages)) this.session.revert(this.#beforeLoads)
+    if (!isStateful(agent)) await this.#follow(messages)
     if (this.#isTurnStart) await this.#expandSlash(messages)
     this.#isTurnStart = false
-    if (!isStateful(agent) && !this.#texts.areIn(messages)) await this.#rebase(messages)
-    const notice = await this.#live.takeNotice()
-    if (notice !== undefined) this.#texts.add(appendText(this.#settings.sdk, messages, notice))
+    const offer = await this.session.offer()
+    if (offer !== undefined) {
+      offer.commit()
+      this.#told.add({ ...appendText(this.#settings.sdk, messages, offer.text), entries: [offer.entry] })
+    }
     this.#putCatalog(agent)
     this.#save(agent)
-    this.#beforeLoads = this.session.state()
+  }
+
+  /** Compares the record with the history. If the context was compacted, restores the loaded skills that are gone. */
+  async #follow(messages: StrandsMessage[]): Promise<void> {
+    const index = indexTexts(messages)
+    const start = messages[0]?.trackingId ?? ''
+    const isCut = start !== this.#start
+    this.#start = start
+    this.#settle(index)
+    // The reader of a stream has stopped, so the SDK dropped the answers.
+    if (this.#answers.length > 0) this.#told.rewind()
+    this.#answers = []
+    if (this.#told.follow(text => isStored(index, text), isCut)) return
+    const { restore } = await this.session.rebase(this.#settings.rebase)
+    const isSkill = ({ entries }: StoredText): boolean => entries.some(({ kind }) => kind === 'load')
+    this.#told.restart(this.#told.parts.filter(text => isSkill(text) && isStored(index, text)))
+    const lost = restore.filter(({ text }) => !containsText(messages, text))
+    const text = renderRestored(lost)
+    if (text === undefined) return
+    const place = appendText(this.#settings.sdk, messages, text)
+    const entries = lost.flatMap(skill => loadEntryOf(this.session, skill) ?? [])
+    this.#told.add({ ...place, entries, isCovered: true })
+  }
+
+  /** Records the answers of tools that are in the history. */
+  #settle(index: TextIndex): void {
+    for (const { id, entries } of this.#answers) {
+      const [characters] = index.get(id) ?? []
+      if (characters !== undefined) this.#told.add({ id, characters, entries })
+    }
+    this.#answers = this.#answers.filter(({ id }) => !index.has(id))
   }
 
   /** Puts the instructions of a skill into a message that begins with `/` and the skill's name. */
@@ -210,21 +235,9 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
     const [asked] = content
     if (role !== 'user' || content.length !== 1 || typeof asked?.text !== 'string') return
     const { text, skill } = await this.session.expandSlash(asked.text)
-    if (skill === undefined) return
-    this.#texts.add({ ...replaceText(this.#settings.sdk, messages, text), skill: skill.name })
-  }
-
-  /** Starts over after a compaction that removed notices or loaded skills from the history. */
-  async #rebase(messages: StrandsMessage[]): Promise<void> {
-    const { restore } = await this.session.rebase(this.#settings.rebase)
-    // The messages before the compaction are gone, so the turn cannot return to the state before it.
-    this.#live.keepTurn()
-    this.#texts.prune(messages, true)
-    const lost = restore.filter(({ text }) => !containsText(messages, text))
-    const text = renderRestored(lost)
-    if (text === undefined) return
-    const place = appendText(this.#settings.sdk, messages, text)
-    for (const { name } of lost) this.#texts.add({ ...place, skill: name })
+    const entry = skill && loadEntryOf(this.session, skill)
+    if (entry !== undefined)
+      this.#told.add({ ...replaceText(this.#settings.sdk, messages, text), entries: [entry] })
   }
 
   #check(event: StrandsToolCallEvent): void {
@@ -243,7 +256,10 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
   }
 
   #save(agent: StrandsAgent): void {
-    const state: StrandsState = { session: this.session.state(), texts: this.#texts.list(agent.messages) }
+    this.#settle(indexTexts(agent.messages))
+    if (isStateful(agent)) this.#told.restart([])
+    const { base: session, parts: texts } = this.#told
+    const state: StrandsState = { session, texts, start: this.#start }
     agent.appState.set(STATE_KEY, state)
     this.#saved = JSON.stringify(state)
   }
@@ -273,8 +289,7 @@ export function strands<Result>(
   { sdk, rebase, ...options }: StrandsOptions<Result>,
 ): StrandsPlugin<Result> {
   assertSdk(sdk)
-  const { skillToolName: loadTool = TOOL_NAMES.loadSkill } = options
-  return new StrandsPlugin(LiveConversation.open(skills, options), { sdk, rebase, loadTool })
+  return new StrandsPlugin(LiveConversation.open(skills, options), { sdk, rebase })
 }
 
 /** True if the provider keeps the history, and the SDK removes the messages after each turn. */

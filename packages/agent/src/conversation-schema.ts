@@ -55,8 +55,8 @@ export interface ConversationTables {
     catalog: string
     ledger: string
     seen: string
-    /** The fields `conversation` and `seal` of the state, as JSON. Null in rows of earlier versions. */
-    identity: string | null
+    /** The fields `conversation` and `seal` of the state, as JSON. */
+    identity: string
   }
   /** Lists of announced skills, keyed by the SHA-256 of their JSON. Most conversations have the same list. */
   listing: {
@@ -70,113 +70,39 @@ export interface ConversationTables {
   }
 }
 
+const SCHEMA = [
+  sql`create table conversation (
+    tenant text not null, id text not null, seq integer not null, updated bigint not null,
+    holder text, held_until bigint,
+    primary key (tenant, id))`,
+  sql`create table text (digest text primary key, content text not null)`,
+  sql`create table listing (digest text primary key, announced text not null)`,
+  sql`create table message (
+    tenant text not null, conversation text not null, seq integer not null, id text not null, role text not null,
+    content text not null, text text references text (digest), at bigint not null,
+    generation integer, digest text, starts_over integer,
+    primary key (tenant, conversation, seq), unique (tenant, conversation, id))`,
+  sql`create table session (
+    tenant text not null, conversation text not null, seq integer not null, generation text not null,
+    listing text not null references listing (digest), catalog text not null references text (digest),
+    ledger text not null, seen text not null, identity text not null,
+    primary key (tenant, conversation, seq))`,
+  sql`create table skill_use (
+    tenant text not null, conversation text not null, seq integer not null,
+    call text not null, tool text not null, skill text not null, revision text not null,
+    primary key (tenant, conversation, seq, call))`,
+  // With these two, the store can check whether a text is still used without scanning all messages.
+  sql`create index message_text on message (text) where text is not null`,
+  sql`create index session_catalog on session (catalog)`,
+  sql`create index skill_use_skill on skill_use (tenant, skill)`,
+  sql`create index conversation_updated on conversation (tenant, updated)`,
+]
+
 /** Migrations, keyed by name, in the order in which they are applied. A published migration is never changed. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2026-11-22-conversations': {
+  '2026-11-26-conversations': {
     async up(database: Kysely<unknown>): Promise<void> {
-      await database.schema
-        .createTable('conversation')
-        .addColumn('tenant', 'text', column => column.notNull())
-        .addColumn('id', 'text', column => column.notNull())
-        .addColumn('seq', 'integer', column => column.notNull())
-        .addPrimaryKeyConstraint('conversation_key', ['tenant', 'id'])
-        .execute()
-      await database.schema
-        .createTable('message')
-        .addColumn('tenant', 'text', column => column.notNull())
-        .addColumn('conversation', 'text', column => column.notNull())
-        .addColumn('seq', 'integer', column => column.notNull())
-        .addColumn('id', 'text', column => column.notNull())
-        .addColumn('role', 'text', column => column.notNull())
-        .addColumn('content', 'text', column => column.notNull())
-        // SQLite stores 64-bit integers in any case; PostgreSQL needs the wide type.
-        .addColumn('at', 'bigint', column => column.notNull())
-        .addColumn('generation', 'integer')
-        .addColumn('digest', 'text')
-        .addPrimaryKeyConstraint('message_key', ['tenant', 'conversation', 'seq'])
-        .addUniqueConstraint('message_id', ['tenant', 'conversation', 'id'])
-        .execute()
-      await database.schema
-        .createTable('listing')
-        .addColumn('digest', 'text', column => column.primaryKey())
-        .addColumn('announced', 'text', column => column.notNull())
-        .execute()
-      await database.schema
-        .createTable('session')
-        .addColumn('tenant', 'text', column => column.notNull())
-        .addColumn('conversation', 'text', column => column.notNull())
-        .addColumn('seq', 'integer', column => column.notNull())
-        .addColumn('generation', 'text', column => column.notNull())
-        .addColumn('listing', 'text', column => column.notNull().references('listing.digest'))
-        .addColumn('ledger', 'text', column => column.notNull())
-        .addColumn('seen', 'text', column => column.notNull())
-        .addPrimaryKeyConstraint('session_key', ['tenant', 'conversation', 'seq'])
-        .execute()
-    },
-  },
-  '2026-11-23-texts-once': {
-    async up(database: Kysely<unknown>): Promise<void> {
-      await database.schema
-        .createTable('text')
-        .addColumn('digest', 'text', column => column.primaryKey())
-        .addColumn('content', 'text', column => column.notNull())
-        .execute()
-      await database.schema
-        .alterTable('message')
-        .addColumn('text', 'text', column => column.references('text.digest'))
-        .execute()
-      await database.schema
-        .alterTable('session')
-        .addColumn('catalog', 'text', column => column.references('text.digest'))
-        .execute()
-      // With this index, the store can check whether a text is still used without scanning all messages.
-      await database.schema
-        .createIndex('message_text')
-        .on('message')
-        .column('text')
-        .where(sql.ref('text'), 'is not', null)
-        .execute()
-      await database.schema.createIndex('session_catalog').on('session').column('catalog').execute()
-    },
-  },
-  '2026-11-25-claims-and-uses': {
-    async up(database: Kysely<unknown>): Promise<void> {
-      const alter = database.schema.alterTable('conversation')
-      await alter.addColumn('updated', 'bigint', column => column.notNull().defaultTo(0)).execute()
-      await alter.addColumn('holder', 'text').execute()
-      await alter.addColumn('held_until', 'bigint').execute()
-      await database.schema.alterTable('message').addColumn('starts_over', 'integer').execute()
-      await sql`update conversation set updated = coalesce((
-        select max(message.at) from message
-        where message.tenant = conversation.tenant and message.conversation = conversation.id), 0)`.execute(
-        database,
-      )
-      await database.schema
-        .createTable('skill_use')
-        .addColumn('tenant', 'text', column => column.notNull())
-        .addColumn('conversation', 'text', column => column.notNull())
-        .addColumn('seq', 'integer', column => column.notNull())
-        .addColumn('call', 'text', column => column.notNull())
-        .addColumn('tool', 'text', column => column.notNull())
-        .addColumn('skill', 'text', column => column.notNull())
-        .addColumn('revision', 'text', column => column.notNull())
-        .addPrimaryKeyConstraint('skill_use_key', ['tenant', 'conversation', 'seq', 'call'])
-        .execute()
-      await database.schema
-        .createIndex('skill_use_skill')
-        .on('skill_use')
-        .columns(['tenant', 'skill'])
-        .execute()
-      await database.schema
-        .createIndex('conversation_updated')
-        .on('conversation')
-        .columns(['tenant', 'updated'])
-        .execute()
-    },
-  },
-  '2026-11-25-identity': {
-    async up(database: Kysely<unknown>): Promise<void> {
-      await database.schema.alterTable('session').addColumn('identity', 'text').execute()
+      for (const statement of SCHEMA) await statement.execute(database)
     },
   },
 }

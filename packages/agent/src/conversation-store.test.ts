@@ -1,14 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Kysely, sql } from 'kysely'
-import { type Migration, Migrator } from 'kysely/migration'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type ConversationTables, MIGRATIONS } from './conversation-schema.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { openConversationStore } from './open-conversation-store.ts'
-import { openSqliteDialect } from './sqlite-database.ts'
 import { conversationStoreConformance } from './testing/index.ts'
 
 let folder: string
@@ -89,28 +85,6 @@ describe('openConversationStore()', () => {
     expect(countTexts()).toBe(2)
     await store.remove('t', 'two')
     expect(countTexts()).toBe(0)
-  })
-
-  test('reads a file that an earlier version of the library wrote', async () => {
-    mkdirSync(join(folder, 'state'))
-    const digest = `sha256:${'0'.repeat(64)}` as const
-    const before = new Kysely<ConversationTables>({ dialect: await openSqliteDialect(pathOf()) })
-    const name = '2026-11-22-conversations'
-    const provider = { getMigrations: async () => ({ [name]: MIGRATIONS[name] as Migration }) }
-    await new Migrator({ db: before, provider }).migrateToLatest()
-    await sql`insert into conversation values ('t', 'c', 1)`.execute(before)
-    await sql`insert into message values ('t', 'c', 1, 's', 'system', '"You help."', 0, null, null)`.execute(
-      before,
-    )
-    await sql`insert into listing values ('x', '[["pdf","0123"]]')`.execute(before)
-    await sql`insert into session values ('t', 'c', 1, ${digest}, 'x', '[]', '{}')`.execute(before)
-    await before.destroy()
-    await using store = await openConversationStore(pathOf())
-    expect((await store.read('t', 'c')).map(({ content }) => content)).toEqual(['You help.'])
-    // The state has an older format, so the conversation continues with a new catalog.
-    expect(await store.readSession('t', 'c')).toBeUndefined()
-    await store.remove('t', 'c')
-    expect(await store.read('t', 'c')).toEqual([])
   })
 
   test('creates files that only their owner can read', async () => {

@@ -1,9 +1,7 @@
-import type { ConversationStore } from './conversation-store.ts'
-import { openMemoryStore } from './open-conversation-store.ts'
-import type { SqlConversationStore } from './sql-conversation-store.ts'
-
-type Given<Method extends keyof ConversationStore> = Parameters<ConversationStore[Method]>
-type Answer<Method extends keyof ConversationStore> = ReturnType<ConversationStore[Method]>
+import { Kysely, SqliteDialect } from 'kysely'
+import { migrateToLatest, SQLITE } from './open-conversation-store.ts'
+import { SqlConversationStore } from './sql-conversation-store.ts'
+import { openSqlite } from './sqlite-database.ts'
 
 /**
  * Stores conversations in memory until the process ends: the store of `openConversationStore`, without a file.
@@ -19,52 +17,14 @@ type Answer<Method extends keyof ConversationStore> = ReturnType<ConversationSto
  * // prints [ '1: Hello.' ]
  * ```
  */
-export class MemoryConversationStore implements ConversationStore {
-  #opened: Promise<SqlConversationStore> | undefined
-
-  async append(...given: Given<'append'>): Answer<'append'> {
-    return await (await this.#open()).append(...given)
-  }
-
-  async claim(...given: Given<'claim'>): Answer<'claim'> {
-    await (await this.#open()).claim(...given)
-  }
-
-  async release(...given: Given<'release'>): Answer<'release'> {
-    await (await this.#open()).release(...given)
-  }
-
-  async readSession(...given: Given<'readSession'>): Answer<'readSession'> {
-    return await (await this.#open()).readSession(...given)
-  }
-
-  async read(...given: Given<'read'>): Answer<'read'> {
-    return await (await this.#open()).read(...given)
-  }
-
-  async list(...given: Given<'list'>): Answer<'list'> {
-    return await (await this.#open()).list(...given)
-  }
-
-  async findUses(...given: Given<'findUses'>): Answer<'findUses'> {
-    return await (await this.#open()).findUses(...given)
-  }
-
-  async fork(...given: Given<'fork'>): Answer<'fork'> {
-    await (await this.#open()).fork(...given)
-  }
-
-  async remove(...given: Given<'remove'>): Answer<'remove'> {
-    await (await this.#open()).remove(...given)
-  }
-
-  async removeInactive(...given: Given<'removeInactive'>): Answer<'removeInactive'> {
-    return await (await this.#open()).removeInactive(...given)
-  }
-
-  /** Opens the database at the first call, because a constructor cannot wait. */
-  async #open(): Promise<SqlConversationStore> {
-    this.#opened ??= openMemoryStore()
-    return await this.#opened
+export class MemoryConversationStore extends SqlConversationStore {
+  constructor() {
+    // Kysely opens the database at the first query, because a constructor cannot wait.
+    const database = async (): ReturnType<typeof openSqlite> => {
+      const opened = await openSqlite(':memory:')
+      await migrateToLatest(new Kysely({ dialect: new SqliteDialect({ database: opened }) }))
+      return opened
+    }
+    super(new Kysely({ dialect: new SqliteDialect({ database }) }), SQLITE)
   }
 }

@@ -4,18 +4,18 @@ import { setTimeout } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
 import { quote, toMessage } from '@skillstoke/core/internal'
 import { createStateDirectory, openWriteLock } from '@skillstoke/core/node'
-import { type Dialect, Kysely, PostgresDialect, type PostgresPool, sql } from 'kysely'
+import { type Dialect, Kysely, PostgresDialect, type PostgresPool, SqliteDialect, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { type ConversationTables, MIGRATIONS } from './conversation-schema.ts'
 import { SqlConversationStore, type SqlEngine } from './sql-conversation-store.ts'
-import { openSqliteDialect, whileBusy } from './sqlite-database.ts'
+import { openSqlite, whileBusy } from './sqlite-database.ts'
 
 type Database = Kysely<ConversationTables>
 
 // Maximum time that a write waits for other writers.
 const BUSY_TIMEOUT_MS = 10_000
 
-const SQLITE: SqlEngine = {
+export const SQLITE: SqlEngine = {
   retry: async work => await whileBusy(BUSY_TIMEOUT_MS, work),
   locksRows: false,
   // All processes that open the file run on one machine.
@@ -52,7 +52,7 @@ export async function openConversationStore(path: string): Promise<SqlConversati
   const file = resolve(path)
   createStateDirectory(dirname(file))
   return await open(`in ${quote(path)}`, SQLITE, async () => {
-    const dialect = await openSqliteDialect(file)
+    const dialect = new SqliteDialect({ database: await openSqlite(file) })
     const lock = await openWriteLock(dirname(file))
     return {
       dialect,
@@ -65,14 +65,6 @@ export async function openConversationStore(path: string): Promise<SqlConversati
       },
     }
   })
-}
-
-/** Opens a store in memory. */
-export async function openMemoryStore(): Promise<SqlConversationStore> {
-  return await open('in memory', SQLITE, async () => ({
-    dialect: await openSqliteDialect(':memory:'),
-    migrate: async work => await work(),
-  }))
 }
 
 /**
@@ -138,7 +130,7 @@ async function open(
   }
 }
 
-async function migrateToLatest(db: Database): Promise<void> {
+export async function migrateToLatest(db: Database): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
   const { error } = await migrator.migrateToLatest()
   if (error !== undefined) throw error

@@ -202,7 +202,7 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
       announced: JSON.parse(row.announced) as SessionState['announced'],
       ledger: JSON.parse(row.ledger) as SessionState['ledger'],
       seen: JSON.parse(row.seen) as SessionState['seen'],
-      ...(JSON.parse(row.identity ?? '{}') as Pick<SessionState, 'conversation' | 'seal'>),
+      ...(JSON.parse(row.identity) as Pick<SessionState, 'conversation' | 'seal'>),
     }
   }
 

@@ -1,10 +1,10 @@
 import { closeSync, openSync } from 'node:fs'
 import type { SQLInputValue } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
-import { type Dialect, SqliteDialect } from 'kysely'
+import type { SqliteDatabase } from 'kysely'
 
 /** Opens Node's SQLite for Kysely, which expects the methods of better-sqlite3. */
-export async function openSqliteDialect(path: string): Promise<Dialect> {
+export async function openSqlite(path: string): Promise<SqliteDatabase> {
   // Imports `node:sqlite` only here, because older versions of Node lack this module. On these versions of Node,
   // `createSkillRuntime()` reports a clear error.
   const { DatabaseSync } = await import('node:sqlite')
@@ -19,21 +19,19 @@ export async function openSqliteDialect(path: string): Promise<Dialect> {
     database.close()
     throw thrown
   }
-  return new SqliteDialect({
-    database: {
-      close: () => database.close(),
-      prepare: sql => {
-        const statement = database.prepare(sql)
-        const values = (parameters: readonly unknown[]): SQLInputValue[] => [...parameters] as SQLInputValue[]
-        return {
-          reader: statement.columns().length > 0,
-          all: parameters => statement.all(...values(parameters)),
-          run: parameters => statement.run(...values(parameters)),
-          iterate: parameters => statement.iterate(...values(parameters)),
-        }
-      },
+  return {
+    close: () => database.close(),
+    prepare: sql => {
+      const statement = database.prepare(sql)
+      const values = (parameters: readonly unknown[]): SQLInputValue[] => [...parameters] as SQLInputValue[]
+      return {
+        reader: statement.columns().length > 0,
+        all: parameters => statement.all(...values(parameters)),
+        run: parameters => statement.run(...values(parameters)),
+        iterate: parameters => statement.iterate(...values(parameters)),
+      }
     },
-  })
+  }
 }
 
 // SQLITE_BUSY. The extended codes of SQLITE_BUSY have this value in their lowest byte.

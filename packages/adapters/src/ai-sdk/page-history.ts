@@ -1,23 +1,13 @@
-import type { SessionEntry, SessionState, SkillSession } from '@skillstoke/core'
+import type { SkillSession } from '@skillstoke/core'
+import { entriesOfAnswer, ToldHistory, type ToldPart } from '../told-history.ts'
 import type { AiTool } from './tools.ts'
 import type { AiMessage } from './turn.ts'
 
 /** A part of the page's messages from which the model knows something about skills. */
-export interface ToldPart {
+export interface PagePart extends ToldPart {
   /** The text of a notice, or the id of the tool call that returned instructions. */
   readonly evidence: string
-  readonly entry: SessionEntry
 }
-
-/** What the server stores beside the messages of a page. */
-export interface PageState {
-  /** The state of the session before the parts. */
-  readonly session: SessionState
-  readonly parts: readonly ToldPart[]
-}
-
-/** After this number of parts, a new state replaces them. The page can then no longer take them back. */
-const MAX_PARTS = 64
 
 /**
  * The parts of a conversation whose messages a page owns. The page can remove and repeat messages, so each turn compares
@@ -25,44 +15,24 @@ const MAX_PARTS = 64
  */
 export class PageHistory {
   readonly #session: SkillSession
-  #base: SessionState
-  #parts: readonly ToldPart[]
-  /** Whether the session knows exactly what the parts say. */
-  #isCurrent: boolean
+  readonly told: ToldHistory<PagePart>
 
-  constructor(session: SkillSession, parts: readonly ToldPart[] = []) {
+  constructor(session: SkillSession, parts?: readonly PagePart[]) {
     this.#session = session
-    this.#base = session.state()
-    this.#parts = parts
-    this.#isCurrent = parts.length === 0
-  }
-
-  state(): PageState {
-    return { session: this.#base, parts: this.#parts }
+    this.told = new ToldHistory(session, parts)
   }
 
   /** Makes the session know what the messages contain, and nothing else. */
   follow(messages: readonly AiMessage[]): void {
     const left = messages.flatMap(listEvidence)
-    const kept = this.#parts.filter(({ evidence }) => {
-      const index = left.findIndex(each => each.includes(evidence))
-      if (index >= 0) left.splice(index, 1)
-      return index >= 0
-    })
-    if (!this.#isCurrent || kept.length < this.#parts.length)
-      this.#session.replay(
-        this.#base,
-        kept.map(({ entry }) => entry),
-      )
-    this.#isCurrent = true
-    this.#parts = kept
-    if (kept.length >= MAX_PARTS) this.restart()
-  }
-
-  /** Forgets the parts, because the session starts over. */
-  restart(): void {
-    this.#base = this.#session.state()
-    this.#parts = []
+    const there = new Set(
+      this.told.parts.filter(({ evidence }) => {
+        const index = left.findIndex(each => each.includes(evidence))
+        if (index >= 0) left.splice(index, 1)
+        return index >= 0
+      }),
+    )
+    if (!this.told.follow(part => there.has(part))) this.told.rewind([...there])
   }
 
   /** Returns the next notice, which the caller must add to the messages; `undefined` if no skill changed. */
@@ -70,37 +40,30 @@ export class PageHistory {
     const offer = await this.#session.offer()
     if (offer === undefined) return undefined
     offer.commit()
-    this.#parts = [...this.#parts, { evidence: offer.text, entry: offer.entry }]
+    this.told.add({ evidence: offer.text, entries: [offer.entry] })
     return offer.text
   }
 
   /** Returns the tools, which then note the skills that they load. */
   track(tools: Readonly<Record<string, AiTool>>): Record<string, AiTool> {
-    return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, this.#track(tool)]))
+    return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, this.#track(name, tool)]))
   }
 
-  #track(tool: AiTool): AiTool {
+  #track(name: string, tool: AiTool): AiTool {
     return {
       ...tool,
       // A tool that streams its progress loads no skill.
       execute: (input, call) => {
-        const before = this.#session.ledger.entries()
         const output = tool.execute(input, call)
-        if (!(output instanceof Promise) || call.toolCallId === undefined) return output
+        const { toolCallId: evidence } = call
+        if (!(output instanceof Promise) || evidence === undefined) return output
         return output.then(answer => {
-          this.#note(before, call.toolCallId ?? '')
+          const entries = entriesOfAnswer(this.#session, name, answer)
+          if (entries.length > 0) this.told.add({ evidence, entries })
           return answer
         })
       },
     }
-  }
-
-  #note(before: readonly unknown[], evidence: string): void {
-    const loaded = this.#session.ledger.entries().filter(entry => !before.includes(entry))
-    const added = loaded.flatMap(({ name, revision, content }) =>
-      content === undefined ? [] : [{ evidence, entry: { kind: 'load', name, revision, content } as const }],
-    )
-    this.#parts = [...this.#parts, ...added]
   }
 }
 

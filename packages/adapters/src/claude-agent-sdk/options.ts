@@ -38,6 +38,8 @@ export interface OwnOptions {
   readonly hooks: Readonly<Record<string, readonly ClaudeHookMatcher[]>>
   /** The session to resume; absent for a new conversation. */
   readonly sessionId: string | undefined
+  /** True if the query must copy the session. */
+  readonly isFork: boolean
 }
 
 /** The name of the MCP server with the skill tools. */
@@ -67,6 +69,7 @@ export function mergeOptions<Yours extends ClaudeQueryOptions>(yours: Yours, own
     ...(agents && { agents: addTools(agents, own.scopes, reading) }),
     hooks: { ...hooks, ...mapValues(own.hooks, (each, event) => [...(hooks[event] ?? []), ...each]) },
     ...(isFree && own.sessionId !== undefined && { resume: own.sessionId }),
+    ...(own.isFork && { forkSession: true }),
   }
   // The adapter does not depend on the SDK, so it cannot name the SDK's own types of servers and hooks.
   return merged as Yours

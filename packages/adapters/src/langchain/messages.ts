@@ -1,5 +1,5 @@
 import type { SessionEntry, ToolResult } from '@skillstoke/core'
-import type { ToldPart } from '../told-part.ts'
+import type { ToldPart } from '../told-history.ts'
 import type { LangChainState, LangChainTold } from './thread.ts'
 
 /** The part of a LangChain message that the adapter reads. */
@@ -24,7 +24,13 @@ export interface LangChainGraphState {
 
 /** What a message tells the model about skills. No provider receives it. */
 interface Mark {
-  readonly skillstoke?: SessionEntry
+  readonly skillstoke?: readonly SessionEntry[]
+}
+
+/** A message that tells the model about skills. */
+export interface LangChainPart extends ToldPart {
+  /** Id of the tool call; for a message of the adapter, id of the message. */
+  readonly evidence: string
 }
 
 /** A message that the adapter adds to the graph's state. */
@@ -43,17 +49,18 @@ export type LangChainArtifact = Omit<ToolResult, 'text'> & Mark
 export function readParts(
   messages: readonly LangChainMessage[],
   tools: readonly string[],
-): readonly ToldPart[] {
+): readonly LangChainPart[] {
   return messages.flatMap(({ id, name = '', tool_call_id: callId, artifact, additional_kwargs: marks }) => {
     const isNotice = marks?.['lc_source'] === 'skillstoke'
     const evidence = isNotice ? id : tools.includes(name) ? callId : undefined
-    const { skillstoke: entry } = ((isNotice ? marks : artifact) ?? {}) as Mark
-    return evidence === undefined || entry === undefined ? [] : [{ evidence, entry }]
+    const { skillstoke: entries } = ((isNotice ? marks : artifact) ?? {}) as Mark
+    // Clients can send messages with any marks.
+    if (evidence === undefined || !Array.isArray(entries)) return []
+    return [{ evidence, entries: entries.filter(entry => typeof entry === 'object' && entry !== null) }]
   })
 }
 
 /** Creates a message of the adapter. */
-export function toNotice(content: string, id: string, entry: SessionEntry | undefined): LangChainNotice {
-  const mark = entry === undefined ? {} : { skillstoke: entry }
-  return { role: 'user', content, id, additional_kwargs: { lc_source: 'skillstoke', ...mark } }
+export function toNotice(content: string, id: string, entries: readonly SessionEntry[]): LangChainNotice {
+  return { role: 'user', content, id, additional_kwargs: { lc_source: 'skillstoke', skillstoke: entries } }
 }

@@ -10,12 +10,13 @@ import type {
 import { TOOL_NAMES } from '@skillstoke/core/internal'
 import { LiveConversation } from '../live-conversation.ts'
 import { OneAtATime } from '../one-at-a-time.ts'
-import { entriesOf, entryOfAnswer, loadEntryOf, type ToldPart } from '../told-part.ts'
+import { entriesOf, entriesOfAnswer, loadEntryOf } from '../told-history.ts'
 import {
   type LangChainArtifact,
   type LangChainGraphState,
   type LangChainMessage,
   type LangChainNotice,
+  type LangChainPart,
   readParts,
   toNotice,
 } from './messages.ts'
@@ -36,7 +37,7 @@ export interface LangChainState {
 
 /** What the messages must contain. If a part is missing, the context was compacted. */
 export interface LangChainTold {
-  readonly parts: readonly ToldPart[]
+  readonly parts: readonly LangChainPart[]
   /** Names of the skills that were loaded since the turn began. */
   readonly active: readonly string[]
 }
@@ -54,7 +55,7 @@ export type LangChainStep = 'model' | 'tools'
 /** A state of the graph that the session knows. */
 interface Place {
   readonly base: LangChainState
-  readonly parts: readonly ToldPart[]
+  readonly parts: readonly LangChainPart[]
 }
 
 const RESTORED =
@@ -106,10 +107,10 @@ export class LangChainThread implements Disposable {
     const base = this.#place?.base
     const answer = await execute(input, { signal, callId: toolCallId, onProgress: writer ?? undefined })
     const { text, ...artifact } = answer
-    const entry = entryOfAnswer(this.session, definition.name, answer)
-    if (entry === undefined) return [text, artifact]
-    this.#add(base, { evidence: toolCallId, entry })
-    return [text, { ...artifact, skillstoke: entry }]
+    const entries = entriesOfAnswer(this.session, definition.name, answer)
+    if (entries.length === 0) return [text, artifact]
+    this.#add(base, { evidence: toolCallId, entries })
+    return [text, { ...artifact, skillstoke: entries }]
   }
 
   /**
@@ -123,8 +124,8 @@ export class LangChainThread implements Disposable {
     const base = this.#place?.base
     const { text, skill } = await this.session.expandSlash(asked)
     if (skill === undefined) return this.finish(state)
-    const entry = loadEntryOf(this.session, skill)
-    return this.#write(state, base, toNotice(text, toNoticeId(version), entry))
+    const entries = [loadEntryOf(this.session, skill) ?? []].flat()
+    return this.#write(state, base, toNotice(text, toNoticeId(version), entries))
   }
 
   /** Returns the update before a model call; `undefined` if the checkpoint already contains everything. */
@@ -138,7 +139,7 @@ export class LangChainThread implements Disposable {
         if (place === undefined || this.#place !== place || !this.#isAt(state)) continue
         if (offer === undefined) return this.finish(state)
         offer.commit()
-        return this.#write(state, place.base, toNotice(offer.text, toNoticeId(version), offer.entry))
+        return this.#write(state, place.base, toNotice(offer.text, toNoticeId(version), [offer.entry]))
       }
     })
   }
@@ -208,7 +209,7 @@ export class LangChainThread implements Disposable {
     if (!this.#isEnforced) return
     const told = readTold(state)
     const added = place.parts.slice(told?.parts.length ?? 0)
-    const loads = added.flatMap(({ entry }) => (entry?.kind === 'load' ? [entry.name] : []))
+    const loads = entriesOf(added).flatMap(entry => (entry.kind === 'load' ? [entry.name] : []))
     await this.#activate([...(told?.active ?? []), ...(told === undefined ? [] : loads)])
   }
 
@@ -236,15 +237,16 @@ export class LangChainThread implements Disposable {
     const visible = readParts(messages, this.#tools)
     const present = new Set(visible.map(({ evidence }) => evidence))
     // A file that is gone can be read again.
-    if (parts.every(({ evidence, entry }) => present.has(evidence) || entry?.kind === 'read')) return
+    const isRead = ({ kind }: SessionEntry): boolean => kind === 'read'
+    if (parts.every(({ evidence, entries }) => present.has(evidence) || entries.every(isRead))) return
     const { restore } = await this.session.rebase(this.#rebase)
-    const [texts, kept]: [string[], ToldPart[]] = [[], []]
+    const [texts, kept]: [string[], LangChainPart[]] = [[], []]
     for (const { name, revision, text } of restore) {
       const isText = (entry: SessionEntry): boolean =>
         entry.kind === 'load' && entry.name === name && entry.revision === revision
-      const part = visible.findLast(({ entry }) => entry !== undefined && isText(entry))
+      const part = visible.findLast(({ entries }) => entries.some(isText))
       if (part === undefined) texts.push(text)
-      else kept.push({ evidence: part.evidence })
+      else kept.push({ ...part, isCovered: true })
     }
     const restored = texts.length === 0 ? '' : [RESTORED, ...texts].join('\n\n')
     const covered = [...readParts(state.messages, this.#tools), ...parts].map(({ evidence }) => evidence)
@@ -254,7 +256,7 @@ export class LangChainThread implements Disposable {
   }
 
   /** Records a text that the model receives, unless another run has used the session in between. */
-  #add(base: LangChainState | undefined, part: ToldPart): void {
+  #add(base: LangChainState | undefined, part: LangChainPart): void {
     const place = this.#place
     this.#place =
       place === undefined || place.base !== base ? undefined : { base, parts: [...place.parts, part] }
@@ -265,8 +267,8 @@ export class LangChainThread implements Disposable {
     base: LangChainState | undefined,
     notice?: LangChainNotice,
   ): LangChainUpdate {
-    const entry = notice?.additional_kwargs.skillstoke
-    if (notice !== undefined && entry !== undefined) this.#add(base, { evidence: notice.id, entry })
+    const { skillstoke: entries = [] } = notice?.additional_kwargs ?? {}
+    if (notice !== undefined) this.#add(base, { evidence: notice.id, entries })
     const parts = this.#place?.parts ?? readTold(state)?.parts ?? []
     const told: LangChainTold = { parts, active: this.session.active.map(({ name }) => name) }
     const isNew = base !== undefined && base.version !== readStart(state)?.version

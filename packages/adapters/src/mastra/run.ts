@@ -1,6 +1,6 @@
 import type { RebaseOptions, SkillSession } from '@skillstoke/core'
 import { renderRestored } from '../live-conversation.ts'
-import { loadEntryOf } from '../told-part.ts'
+import { loadEntryOf } from '../told-history.ts'
 import type { MastraMessage, MastraMessageList, MastraPromptMessage, SendMastraSignal } from './sdk.ts'
 import type { MastraThread } from './sessions.ts'
 import { hasEvidence, toLoadedSignal, toNoticeSignal } from './signals.ts'

@@ -5,7 +5,7 @@ import type {
   ToolProgress,
   ToolResult,
 } from '@skillstoke/core'
-import { entryOfAnswer } from '../told-part.ts'
+import { entriesOfAnswer } from '../told-history.ts'
 import type { MastraRequestContext } from './sdk.ts'
 import { MARK_KEY } from './thread.ts'
 
@@ -81,8 +81,8 @@ export function toMastraTool(definition: ToolDefinition, sessions: SessionFinder
         callId: context.agent?.toolCallId,
         onProgress: toReporter(context),
       })
-      const entry = entryOfAnswer(session, name, answer)
-      return { ...answer, [MARK_KEY]: { scope: sessions.scope, entries: entry === undefined ? [] : [entry] } }
+      const entries = entriesOfAnswer(session, name, answer)
+      return { ...answer, [MARK_KEY]: { scope: sessions.scope, entries } }
     },
     toModelOutput: ({ text, isError }) => ({ type: isError ? 'error-text' : 'text', value: text }),
   }

@@ -1,5 +1,6 @@
 import type { RebaseOptions, SessionState, SkillSession, ToolResult } from '@skillstoke/core'
 import { renderRestored } from '../live-conversation.ts'
+import { entriesOfAnswer, loadEntryOf, ToldHistory, type ToldPart } from '../told-history.ts'
 import {
   containsText,
   findMove,
@@ -18,39 +19,36 @@ import type { OpenaiItem, OpenaiUserMessage } from './sdk.ts'
 export type KnownText = NoticeText | SlashText | LoadedText
 
 /** A notice, or the instructions that came back after a compaction. The adapter adds it to every request. */
-export interface NoticeText extends Revertible {
+export interface NoticeText extends ToldPart {
   readonly kind: 'notice'
   readonly text: string
   readonly place: HistoryPlace
 }
 
 /** The instructions of a skill that replace a message in every request, because the user invoked the skill. */
-export interface SlashText extends Revertible {
+export interface SlashText extends ToldPart {
   readonly kind: 'slash'
-  readonly skill: string
   readonly text: string
   /** The message of the user. */
   readonly asked: string
   readonly place: HistoryPlace
 }
 
-/** The instructions of a skill in the result of a tool call. */
-export interface LoadedText extends Revertible {
+/** The text of a skill in the result of a tool call. */
+export interface LoadedText extends ToldPart {
   readonly kind: 'load'
-  readonly skill: string
   readonly callId: string
 }
 
-interface Revertible {
-  /** The state before the text. Only present until the next turn shows that the host has stored the text. */
-  readonly before?: SessionState
-}
-
-/** What the adapter stores besides the state of the session. */
+/** What the adapter stores besides the messages. */
 export interface HistoryState {
+  /** The state before the texts. */
+  readonly session: SessionState
   readonly texts: readonly KnownText[]
   /** The place after the last message of the user. */
   readonly turn?: HistoryPlace
+  /** Describes the first item of the history. */
+  readonly start?: string
   /** True if the provider stores the history, so that each request contains only new items. */
   readonly isRemote: boolean
 }
@@ -58,31 +56,34 @@ export interface HistoryState {
 type Items = readonly OpenaiItem[]
 type Woven<Item> = (Item | OpenaiUserMessage)[]
 
+/** If the provider stores the history, a run may continue any of this many responses. */
+const MAX_RESPONSES = 100
+
 /**
  * The record of the texts about skills in one conversation. Before each model call, compares the record with the history.
- * If the end of the history was removed, reverts the session. If another part was removed, restores the loaded skills.
+ * If the end of the history was removed, the session forgets it. If another part was removed, restores the loaded skills.
  */
 export class TrackedHistory {
   readonly session: SkillSession
   readonly #options: RebaseOptions | undefined
-  #texts: readonly KnownText[]
+  readonly #told: ToldHistory<KnownText>
   #turn: HistoryPlace | undefined
-  /** Describes the first item of the history. */
   #start: string | undefined
   #isRemote: boolean
-  /** The state before the run that continues the response with this id. */
-  #branch: { readonly responseId: string; readonly before: SessionState } | undefined
+  /** The state after each response of the provider, by its id. */
+  readonly #responses = new Map<string, SessionState>()
 
   constructor(session: SkillSession, options: RebaseOptions | undefined, state?: HistoryState) {
     this.session = session
     this.#options = options
-    this.#texts = state?.texts ?? []
+    this.#told = new ToldHistory(session, state?.texts)
     this.#turn = state?.turn
+    this.#start = state?.start
     this.#isRemote = state?.isRemote ?? false
   }
 
   get texts(): readonly KnownText[] {
-    return this.#texts
+    return this.#told.parts
   }
 
   get isRemote(): boolean {
@@ -95,31 +96,33 @@ export class TrackedHistory {
   }
 
   state(): HistoryState {
-    const first = this.#texts.find(({ before }) => before !== undefined)
-    const texts = this.#texts.map(text => (text === first ? text : withoutBefore(text)))
-    const turn = this.#turn === undefined ? {} : { turn: this.#turn }
-    return { texts, ...turn, isRemote: this.#isRemote }
+    if (this.#isRemote) this.#told.restart([])
+    const { base, parts } = this.#told
+    return {
+      ...{ session: base, texts: parts, isRemote: this.#isRemote },
+      ...(this.#turn === undefined ? {} : { turn: this.#turn }),
+      ...(this.#start === undefined ? {} : { start: this.#start }),
+    }
   }
 
   /** Returns the items of the next request: the whole history with all notices. */
   async prepare<Item extends OpenaiItem>(items: readonly Item[]): Promise<Woven<Item>> {
-    this.#follow(items)
-    await this.#checkTexts(items)
+    // A history that begins with a new question was cleared, so no context is lost.
+    const isCut = this.#follow(items) && items.length > 1
+    if (!this.#told.follow(text => isStored(items, text), isCut)) await this.restore(items)
     await this.#beginTurn(items)
     const offer = await this.session.offer()
     if (offer !== undefined) {
-      this.#add({
-        ...{ kind: 'notice', text: offer.text, place: placeAt(items, items.length) },
-        before: this.session.state(),
-      })
       offer.commit()
+      const place = placeAt(items, items.length)
+      this.#told.add({ kind: 'notice', text: offer.text, place, entries: [offer.entry] })
     }
-    return weave(items, this.#texts)
+    return weave(items, this.texts)
   }
 
   /**
-   * Returns the items of the next request if the provider stores the history. A run that continues the same response as
-   * the run before it replaces that run.
+   * Returns the items of the next request if the provider stores the history. A run that continues an earlier response
+   * replaces the runs after that response.
    */
   async prepareRemote<Item extends OpenaiItem>(
     items: readonly Item[],
@@ -127,9 +130,7 @@ export class TrackedHistory {
   ): Promise<Woven<Item>> {
     const last = items.at(-1)
     if (isUserMessage(last)) {
-      if (responseId !== undefined && this.#branch?.responseId === responseId)
-        this.session.revert(this.#branch.before)
-      this.#branch = responseId === undefined ? undefined : { responseId, before: this.session.state() }
+      if (responseId !== undefined) this.#continueResponse(responseId)
       this.session.beginTurn()
       const slash = await this.#expandSlash(last)
       if (slash !== undefined) replaceMessage(last, slash.text)
@@ -138,13 +139,16 @@ export class TrackedHistory {
     return notice === undefined ? [...items] : [...items, toUserMessage(notice.text)]
   }
 
-  /** Runs the tool that loads skills, and remembers which call returned the instructions. */
-  async load(run: () => Promise<ToolResult>, callId: string | undefined): Promise<ToolResult> {
-    const before = this.session.state()
+  /** Runs a skill tool, and remembers which call returned the text of a skill. */
+  async callTool(
+    tool: string,
+    run: () => Promise<ToolResult>,
+    callId: string | undefined,
+  ): Promise<ToolResult> {
     const answer = await run()
-    const { isError, skill } = answer
-    if (!isError && skill !== undefined && callId !== undefined && !this.#isRemote)
-      this.#add({ kind: 'load', skill, callId, before })
+    const entries = entriesOfAnswer(this.session, tool, answer)
+    if (entries.length > 0 && callId !== undefined && !this.#isRemote)
+      this.#told.add({ kind: 'load', callId, entries })
     return answer
   }
 
@@ -152,39 +156,33 @@ export class TrackedHistory {
   async restore(items: Items, options: RebaseOptions | undefined = this.#options): Promise<void> {
     const { restore } = await this.session.rebase(options)
     this.#start = placeAt(items, 1).key
-    this.#texts = this.#texts.filter(text => text.kind === 'load' && isStored(items, text)).map(withoutBefore)
+    this.#told.restart(this.texts.filter(text => text.kind === 'load' && isStored(items, text)))
     const lost = restore.filter(({ text }) => !items.some(item => containsText(item, text)))
     const text = renderRestored(lost)
     if (text === undefined) return
-    this.#add({ kind: 'notice', text, place: placeAt(items, items.length) })
+    const place = placeAt(items, items.length)
+    this.#told.add({ kind: 'notice', text, place, entries: [], isCovered: true })
   }
 
-  /** Moves all places back if the host removed the start of the history. */
-  #follow(items: Items): void {
+  #continueResponse(id: string): void {
+    const known = this.#responses.get(id)
+    if (known !== undefined) this.session.revert(known)
+    this.#responses.set(id, known ?? this.session.state())
+    const [oldest] = this.#responses.keys()
+    if (this.#responses.size > MAX_RESPONSES && oldest !== undefined) this.#responses.delete(oldest)
+  }
+
+  /** Moves all places back if the host removed the start of the history. Returns true if the start is another one. */
+  #follow(items: Items): boolean {
     const start = placeAt(items, 1).key
-    if (start !== this.#start) {
-      const places = this.#texts.flatMap(text => (text.kind === 'load' ? [] : [text.place]))
+    const isOther = start !== this.#start
+    if (isOther) {
+      const places = this.texts.flatMap(text => (text.kind === 'load' ? [] : [text.place]))
       const move = places.map(place => findMove(items, place)).find(each => each !== undefined) ?? 0
-      this.#texts = this.#texts.map(text => movePlace(text, move))
+      this.#told.update(text => movePlace(text, move))
     }
     this.#start = start
-  }
-
-  #add(text: KnownText): void {
-    this.#texts = [...this.#texts, text]
-  }
-
-  /** Reverts to the state before the first lost text, or restores the loaded skills. */
-  async #checkTexts(items: Items): Promise<void> {
-    const lost = findLost(items, this.#texts)
-    const [first] = lost
-    if (first === undefined) return
-    const end = this.#texts.slice(this.#texts.indexOf(first))
-    const isCompacted = lost.length === this.#texts.length && items.some(({ type }) => type === 'compaction')
-    if (first.before === undefined || end.length !== lost.length || isCompacted)
-      return await this.restore(items)
-    this.session.revert(first.before)
-    this.#texts = this.#texts.slice(0, -end.length)
+    return isOther
   }
 
   /** Starts a turn if the last message of the user is new. */
@@ -194,19 +192,18 @@ export class TrackedHistory {
     const turn = placeAt(items, index + 1)
     if (asked === undefined || isSamePlace(this.#turn, turn)) return
     this.#turn = turn
-    this.#texts = this.#texts.map(withoutBefore)
     this.session.beginTurn()
     const slash = index === items.length - 1 ? await this.#expandSlash(asked) : undefined
-    if (slash !== undefined) this.#add({ ...slash, place: turn })
+    if (slash !== undefined) this.#told.add({ ...slash, place: turn })
   }
 
   /** Loads the skill of a message that begins with `/` and the skill's name. */
   async #expandSlash(message: OpenaiItem): Promise<Omit<SlashText, 'place'> | undefined> {
     const asked = plainTextOf(message)
     if (!asked.trimStart().startsWith('/')) return undefined
-    const before = this.session.state()
     const { text, skill } = await this.session.expandSlash(asked)
-    return skill === undefined ? undefined : { kind: 'slash', skill: skill.name, text, asked, before }
+    const entries = skill === undefined ? [] : [loadEntryOf(this.session, skill) ?? []].flat()
+    return skill === undefined ? undefined : { kind: 'slash', text, asked, entries }
   }
 }
 
@@ -218,18 +215,6 @@ function isStored(items: Items, text: KnownText): boolean {
 
 function movePlace(text: KnownText, count: number): KnownText {
   return text.kind === 'load' ? text : { ...text, place: moveBack(text.place, count) }
-}
-
-/** Returns the texts that the history no longer contains. If a skill was loaded again, its older text may be gone. */
-function findLost(items: Items, texts: readonly KnownText[]): readonly KnownText[] {
-  const stored = new Set(texts.filter(text => isStored(items, text)))
-  const isReplaced = (text: KnownText, index: number): boolean =>
-    texts.slice(index + 1).some(later => stored.has(later) && replaces(later, text))
-  return texts.filter((text, index) => !stored.has(text) && !isReplaced(text, index))
-}
-
-function replaces(later: KnownText, earlier: KnownText): boolean {
-  return later.kind !== 'notice' && earlier.kind !== 'notice' && later.skill === earlier.skill
 }
 
 /** Changes a message in place, because the SDK recognizes only its own objects. */
@@ -246,9 +231,4 @@ function weave<Item extends OpenaiItem>(items: readonly Item[], texts: readonly 
     else if (message !== undefined) replaceMessage(message, text)
   }
   return woven.flat()
-}
-
-function withoutBefore(text: KnownText): KnownText {
-  const { before, ...rest } = text
-  return before === undefined ? text : rest
 }

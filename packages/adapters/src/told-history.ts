@@ -1,0 +1,122 @@
+import type { SessionEntry, SessionState, SkillSession, ToolResult } from '@skillstoke/core'
+import { TOOL_NAMES } from '@skillstoke/core/internal'
+
+/** A text in a history from which the model knows something about skills. */
+export interface ToldPart {
+  readonly entries: readonly SessionEntry[]
+  /** True if the state before the parts already contains the entries. The history must still contain the text. */
+  readonly isCovered?: boolean
+}
+
+/** After this number of parts, a new state replaces them. The owner of the history can then no longer take them back. */
+const MAX_PARTS = 64
+
+/**
+ * The record of a history that others own: a state, and the parts that followed. The owner can remove and repeat
+ * messages, so the adapter compares the parts with the history before each request. Nothing in the history adds a part.
+ */
+export class ToldHistory<Part extends ToldPart> {
+  readonly #session: SkillSession
+  #base: SessionState
+  #parts: readonly Part[]
+
+  /** `session` must have resumed `base`. */
+  constructor(session: SkillSession, parts: readonly Part[] = []) {
+    this.#session = session
+    this.#base = session.state()
+    this.#parts = parts
+    if (parts.length > 0) this.rewind()
+  }
+
+  /** The state before the parts. */
+  get base(): SessionState {
+    return this.#base
+  }
+
+  get parts(): readonly Part[] {
+    return this.#parts
+  }
+
+  add(part: Part): void {
+    this.#parts = [...this.#parts, part]
+  }
+
+  update(change: (part: Part) => Part): void {
+    this.#parts = this.#parts.map(change)
+  }
+
+  /** Makes the session know the state and the parts, and nothing else. */
+  rewind(parts: readonly Part[] = this.#parts, base: SessionState = this.#base): void {
+    this.#base = base
+    this.#parts = parts
+    this.#session.replay(base, entriesOf(parts))
+  }
+
+  /** Makes the present state of the session the state before all parts, which it then contains. */
+  restart(parts: readonly Part[]): void {
+    this.#base = this.#session.state()
+    this.#parts = parts.map(part => ({ ...part, isCovered: true }))
+  }
+
+  /**
+   * Compares the parts with the history. If its end was removed, the session forgets what was there. Returns false if
+   * other parts are gone, because the context was compacted. The caller must then start over.
+   */
+  follow(isThere: (part: Part) => boolean, isCut = false): boolean {
+    const lost = this.#findLost(isThere)
+    const [first] = lost
+    const end = first === undefined ? this.#parts.length : this.#parts.indexOf(first)
+    const isEnd = end + lost.length === this.#parts.length && !lost.some(({ isCovered }) => isCovered)
+    if (lost.length > 0 && (isCut || !isEnd)) return false
+    if (lost.length > 0) this.rewind(this.#parts.slice(0, end))
+    if (this.#parts.filter(({ isCovered }) => isCovered !== true).length >= MAX_PARTS)
+      this.restart(this.#parts.filter(hasLoad))
+    return true
+  }
+
+  /** Returns the parts that the history lacks. A skill that was loaded again makes its older text needless. */
+  #findLost(isThere: (part: Part) => boolean): readonly Part[] {
+    const there = new Set(this.#parts.filter(isThere))
+    const namesAfter = (index: number): Set<string> =>
+      new Set(this.#parts.slice(index + 1).flatMap(part => (there.has(part) ? namesOf(part) : [])))
+    return this.#parts.filter((part, index) => {
+      if (there.has(part)) return false
+      if (!hasLoad(part)) return part.entries.every(({ kind }) => kind !== 'read')
+      const later = namesAfter(index)
+      return !namesOf(part).every(name => later.has(name))
+    })
+  }
+}
+
+export function entriesOf(parts: readonly ToldPart[]): readonly SessionEntry[] {
+  return parts.flatMap(({ entries, isCovered }) => (isCovered === true ? [] : entries))
+}
+
+function namesOf({ entries }: ToldPart): readonly string[] {
+  return entries.flatMap(entry => (entry.kind === 'load' ? [entry.name] : []))
+}
+
+function hasLoad(part: ToldPart): boolean {
+  return namesOf(part).length > 0
+}
+
+/** Returns the entry for a skill whose instructions the conversation has just received. */
+export function loadEntryOf(
+  session: SkillSession,
+  { name, revision }: { readonly name: string; readonly revision: ToolResult['revision'] },
+): SessionEntry | undefined {
+  const loaded = session.ledger.find(name)
+  if (loaded?.content === undefined || loaded.revision !== revision) return undefined
+  return { kind: 'load', name, revision, content: loaded.content }
+}
+
+/** Returns the entries for the answer of a skill tool; empty if the answer contains no text of a skill. */
+export function entriesOfAnswer(
+  session: SkillSession,
+  tool: string,
+  { isError, skill: name, revision }: ToolResult,
+): readonly SessionEntry[] {
+  if (isError || name === undefined || revision === undefined) return []
+  if (tool === session.tools[0]?.name) return [loadEntryOf(session, { name, revision }) ?? []].flat()
+  return tool === TOOL_NAMES.readFile ? [{ kind: 'read', name, revision }] : []
+}
