@@ -1,11 +1,15 @@
 import { SkillError, toMessage } from '../errors.ts'
-import { type DirectoryEntry, isSameStat } from '../fs/file-system.ts'
+import { type DirectoryEntry, type FileSystem, isSameStat } from '../fs/file-system.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { parseIgnoreFile } from '../skill/manifest.ts'
 import { decodeUnmarkedText } from '../skill/text.ts'
 import { type ClassifierOptions, toFinding } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import type { DirectoryNode, IgnoreFile, ScanPass } from './mirror.ts'
+
+interface IgnoreFileOptions extends Pick<ClassifierOptions, 'limits' | 'displayPath'> {
+  readonly fileSystem: FileSystem
+}
 
 const NO_RULES: Pick<IgnoreFile, 'text' | 'stat'> = { text: '', stat: undefined }
 
@@ -14,9 +18,9 @@ const NO_RULES: Pick<IgnoreFile, 'text' | 'stat'> = { text: '', stat: undefined 
  * may remove SKILL.md and add it again.
  */
 export class IgnoreFiles {
-  readonly #options: Pick<ClassifierOptions, 'fileSystem' | 'limits' | 'displayPath'>
+  readonly #options: IgnoreFileOptions
 
-  constructor(options: Pick<ClassifierOptions, 'fileSystem' | 'limits' | 'displayPath'>) {
+  constructor(options: IgnoreFileOptions) {
     this.#options = options
   }
 

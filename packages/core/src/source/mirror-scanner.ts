@@ -1,10 +1,18 @@
 import { SkillError, toMessage } from '../errors.ts'
-import { type DirectoryEntry, type FileStat, isPending, isSameInode, isSameStat } from '../fs/file-system.ts'
+import {
+  type DirectoryEntry,
+  type FileStat,
+  type FileSystem,
+  isPending,
+  isSameInode,
+  isSameStat,
+} from '../fs/file-system.ts'
 import { walkBreadthFirst } from '../fs/walk.ts'
 import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { type ClassifierOptions, EntryClassifier, toFinding } from './entry-classifier.ts'
+import { type ClassifierOptions, EntryClassifier, type EntryContext, toFinding } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
+import { followLink } from './follow-link.ts'
 import type { FollowedLink } from './followed-links.ts'
 import { IgnoreFiles } from './ignore-files.ts'
 import {
@@ -13,7 +21,6 @@ import {
   createFileNode,
   type DirectoryNode,
   isInSkill,
-  NOT_ASCII,
   type ScanPass,
   subtree,
   takeOut,
@@ -22,6 +29,7 @@ import {
 import { hasRulesAbove, MOST_DIRECTORIES } from './noted-folder.ts'
 
 export interface ScannerOptions extends ClassifierOptions {
+  readonly fileSystem: FileSystem
   readonly clock: Clock
   /** Returns the absolute path of a directory of the mirror. */
   readonly pathOf: (node: DirectoryNode) => string
@@ -374,6 +382,7 @@ export class MirrorScanner {
       for (const child of [...node.directories.values()]) this.detach(child, pass)
       node.files.clear()
     }
+    const { fileSystem } = this.#options
     const findings: Diagnostic[] = []
     const mayHaveRules = node.ignored !== undefined || entries.some(entry => entry.name === IGNORE_FILE_NAME)
     if (mayHaveRules && (await this.#ignoreFiles.update(node, entries, path, findings, pass))) {
@@ -381,26 +390,19 @@ export class MirrorScanner {
       this.#markChanged(node, pass)
     }
     if (!node.isAttached) return []
-    const context = { node, path, inSkill, pass, findings }
+    const context: EntryContext = {
+      ...{ node, inSkill, findings },
+      followLink: async name => {
+        const isWalked = (each: string): boolean => this.#classifier.isWalked(each, context)
+        return await followLink(name, { fileSystem, node, path, inSkill, pass, isWalked })
+      },
+    }
     const forced: DirectoryNode[] = []
     const isFirst = node.directories.size === 0 && node.files.size === 0
     const seen = isFirst ? undefined : new Set<string>()
     for (const [index, entry] of this.#classifier.leaveOutEntries(entries, context).entries()) {
-      const turn =
-        index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? this.#options.fileSystem.pace?.() : undefined
+      const turn = index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? fileSystem.pace?.() : undefined
       if (turn !== undefined) await turn
-      if (isOtherSpelling(entry.name, entries)) {
-        findings.push(
-          toFinding(this.#options.displayPath, {
-            code: 'PATH_COLLISION',
-            severity: 'error',
-            path: node.path === '' ? entry.name : `${node.path}/${entry.name}`,
-            reason: `exists twice, in different Unicode spellings${inSkill ? '' : '; this entry is not read'}`,
-            fix: 'rename one of the two',
-          }),
-        )
-        continue
-      }
       const found = this.#classifier.classify(entry, context)
       const kind = isPending(found) ? await found : found
       if (!node.isAttached) return []
@@ -573,14 +575,4 @@ export class MirrorScanner {
 function affectOwners(node: DirectoryNode, pass: ScanPass): void {
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent)
     if (at.skillFile !== undefined && at.isAttached) pass.affected.add(at)
-}
-
-/**
- * Whether another entry has the same name in composed (NFC) spelling. Of two such entries, the scanner uses the
- * composed one.
- */
-function isOtherSpelling(name: string, entries: readonly DirectoryEntry[]): boolean {
-  if (!NOT_ASCII.test(name)) return false
-  const composed = name.normalize('NFC')
-  return composed !== name && entries.some(entry => entry.name === composed)
 }
