@@ -69,16 +69,24 @@ export class IgnoreFiles {
       return { text: decodeUnmarkedText(bytes), stat }
     } catch (thrown) {
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined // removed after the listing; checked again later
-      findings.push(
-        toFinding(displayPath, {
-          code: 'IGNORE_FILE_INVALID',
-          severity: 'error',
-          path: node.path === '' ? IGNORE_FILE_NAME : `${node.path}/${IGNORE_FILE_NAME}`,
-          reason: `cannot be used: ${toMessage(thrown)}`,
-          fix: 'replace it with a small, readable text file, or remove it',
-        }),
-      )
+      const ignoreFile = node.path === '' ? IGNORE_FILE_NAME : `${node.path}/${IGNORE_FILE_NAME}`
+      findings.push(describeIgnoreFault(ignoreFile, thrown, displayPath))
       return undefined
     }
   }
+}
+
+/** Describes a `.skillignore` that cannot be read. */
+export function describeIgnoreFault(
+  path: string,
+  thrown: unknown,
+  displayPath: (path: string) => string,
+): Diagnostic {
+  return toFinding(displayPath, {
+    code: 'IGNORE_FILE_INVALID',
+    severity: 'error',
+    path,
+    reason: `cannot be used: ${toMessage(thrown)}`,
+    fix: 'replace it with a small, readable text file, or remove it',
+  })
 }

@@ -27,6 +27,7 @@ import {
   unwatch,
 } from './mirror.ts'
 import { hasRulesAbove, MOST_DIRECTORIES } from './noted-folder.ts'
+import { describeBudget } from './source-failure.ts'
 
 export interface ScannerOptions extends ClassifierOptions {
   readonly fileSystem: FileSystem
@@ -147,15 +148,8 @@ export class MirrorScanner {
       if (!node.isAttached || node.findings.length === 0) this.#nodesWithFindings.delete(node)
       else if (!isInSkill(node)) findings.push(...node.findings)
     }
-    if (this.#hasExceededBudget) {
-      findings.push({
-        code: 'SCAN_BUDGET_EXCEEDED',
-        severity: 'warning',
-        message: `there are more than ${this.#options.limits.maxDirectories} folders; the remaining folders were not scanned`,
-        path: this.#options.displayPath(''),
-        fix: 'use a root that contains only skills',
-      })
-    }
+    const { limits, displayPath } = this.#options
+    if (this.#hasExceededBudget) findings.push(describeBudget(limits, displayPath('')))
     return findings
   }
 
