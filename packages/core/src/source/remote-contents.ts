@@ -3,7 +3,7 @@ import { mapConcurrently } from '../fs/walk.ts'
 import type { Hasher } from '../host.ts'
 import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
-import { type Diagnostic, isError } from '../skill/diagnostic.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
 import { leaveOutFiles } from '../skill/left-out.ts'
 import type { SkillFile } from '../skill/manifest.ts'
@@ -136,8 +136,11 @@ export class RemoteContents {
     this.#take()
     const wanted = [...this.#wanted]
     this.#wanted.clear()
-    // Skills whose files are in the tree are made again by the next reading.
-    this.#made = new Map([...this.#made].filter(([location]) => !wanted.includes(location)))
+    // The next reading makes the skills whose files are in the tree again.
+    const isWanted = new Set(wanted)
+    const toUnstored = ([location, made]: readonly [string, MadeEntry]) =>
+      [location, isWanted.has(location) ? { ...made, isStored: false } : made] as const
+    this.#made = new Map([...this.#made].map(toUnstored))
     return wanted.filter(location => this.#listed.has(location))
   }
 
@@ -240,10 +243,11 @@ export class RemoteContents {
       displayPath([folder, within].filter(part => part !== '').join('/'))
     const found = [...skill.found]
     const files = checkPaths(skill.files, found)
+    const { length } = found
     checkTotals(files, limits, found, toPath(''))
     const read: (ReadBytes & Pick<SkillFile, 'isExecutable'>)[] = []
     let isStored = true
-    for (const file of found.some(isError) ? [] : files) {
+    for (const file of found.length > length ? [] : files) {
       const isSkillFile = file.path === skillFile
       const shownPath = toPath(file.path)
       try {
