@@ -51,7 +51,6 @@ const EVERYWHERE = [
   'is-inside',
   'defined',
   'listeners',
-  'share-runs',
 ]
 // Rooms that import only the entry points, as other packages do, and the rooms in the list.
 const OUTSIDE: Readonly<Record<string, readonly string[]>> = {

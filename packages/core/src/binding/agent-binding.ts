@@ -5,7 +5,6 @@ import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
-import { shareRuns } from '../share-runs.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { type NamedTool, type ToolMap, type ToolResolver, toToolResolver } from '../tool/tool-resolver.ts'
 import { type BindableAgent, OwnedTools } from './owned-tools.ts'
@@ -55,13 +54,6 @@ export interface AgentBinderOptions {
   readonly logger: Logger
 }
 
-/** What an update does. `all` means the tools of all skills that exist when the update starts. */
-interface Due {
-  readonly tools: ReadonlySet<string> | 'all' | undefined
-  readonly instructions: boolean
-}
-
-const NOTHING_DUE: Due = { tools: undefined, instructions: false }
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
 const INSTRUCTIONS = Symbol('instructions')
@@ -96,13 +88,17 @@ export class AgentBinding implements AsyncDisposable {
   /** Failures to retry. The key is the name of a skill, or `INSTRUCTIONS`. */
   readonly #owed = new Map<string | typeof INSTRUCTIONS, unknown>()
   readonly #hadInstructions: boolean
-  readonly #update = shareRuns(async () => await this.#applyDue())
-  /** The text that was last written into the agent's instructions; absent before the first one. */
-  #block: string | undefined
-  /** What the next update does. It includes later requests, so nothing queues up while an agent hangs. */
-  #due: Due = NOTHING_DUE
-  /** Number of callers that wait for an update. */
-  #waiting = 0
+  /** The text that was last written into the agent's instructions. */
+  #block = ''
+  #hasWritten = false
+  #queue: Promise<void> = Promise.resolve()
+  /** Number of turns in the queue, including the running one. */
+  #turns = 0
+  /** Names of the skills whose tools the next turn updates. `all` means all skills that exist when the turn starts. */
+  #due: Set<string> | 'all' | undefined
+  /** The waiting update of the tools. It includes later changes, so the queue does not grow while an agent hangs. */
+  #nextTools: Promise<void> | undefined
+  #nextInstructions: Promise<void> | undefined
   #retries = 0
   #cancelRetry: (() => void) | undefined
   #unbinding: Promise<void> | undefined
@@ -138,24 +134,31 @@ export class AgentBinding implements AsyncDisposable {
 
   /** Updates the tools of the named skills; of all skills if `names` is absent. Never rejects. */
   async syncTools(names?: readonly string[]): Promise<void> {
-    const { tools } = this.#due
-    const isAll = names === undefined || tools === 'all'
-    await this.#request({ ...this.#due, tools: isAll ? 'all' : new Set([...(tools ?? []), ...names]) })
+    this.#due = names === undefined || this.#due === 'all' ? 'all' : new Set([...(this.#due ?? []), ...names])
+    this.#nextTools ??= this.#enqueue(async () => {
+      this.#nextTools = undefined
+      await this.#syncDue()
+    })
+    await this.#nextTools
   }
 
   /** Rebuilds the instructions. Never rejects. */
   async syncInstructions(): Promise<void> {
-    await this.#request({ ...this.#due, instructions: true })
+    this.#nextInstructions ??= this.#enqueue(async () => {
+      this.#nextInstructions = undefined
+      await this.#build()
+    })
+    await this.#nextInstructions
   }
 
   /** Resolves when all updates that were requested earlier have succeeded or failed. */
   async settled(): Promise<void> {
-    await this.#update()
+    await this.#queue
   }
 
   /** True if an update of the agent is running or queued. */
   get isBusy(): boolean {
-    return this.#waiting > 0
+    return this.#turns > 0
   }
 
   /** True if the binding no longer updates the agent. */
@@ -188,7 +191,7 @@ export class AgentBinding implements AsyncDisposable {
 
   async #takeOff(): Promise<void> {
     this.stop()
-    await this.settled()
+    await this.#queue
     if ((this.#options.unbind ?? 'remove') === 'remove') {
       const [failure] = await this.#tools.clear()
       if (failure !== undefined) {
@@ -205,24 +208,9 @@ export class AgentBinding implements AsyncDisposable {
     this.#onEnd(this)
   }
 
-  async #request(due: Due): Promise<void> {
-    this.#due = due
-    this.#waiting++
-    await this.#update().finally(() => this.#waiting--)
-  }
-
-  /** Does what is due. After the agent is unbound, does nothing. */
-  async #applyDue(): Promise<void> {
-    const { tools, instructions } = this.#due
-    this.#due = NOTHING_DUE
-    if (this.#isStopped || (tools === undefined && !instructions)) return
-    if (tools !== undefined) await this.#syncDue(tools)
-    if (instructions && !this.#isStopped) await this.#build()
-    if (this.#owed.size === 0) this.#retries = 0
-    else this.#retryLater()
-  }
-
-  async #syncDue(due: ReadonlySet<string> | 'all'): Promise<void> {
+  async #syncDue(): Promise<void> {
+    const due = this.#due ?? []
+    this.#due = undefined
     if (this.#resolver === undefined) return
     const generation = this.#reader.current
     const owed = [...this.#owed.keys()].filter(key => typeof key === 'string')
@@ -284,19 +272,21 @@ export class AgentBinding implements AsyncDisposable {
     const own = this.#ownText()
     this.#block = own === '' || block === '' ? block : `\n\n${block}`
     this.#agent.instructions = `${own}${this.#block}`
+    this.#hasWritten = true
   }
 
   #ownText(): string {
     const text = this.#agent.instructions ?? ''
-    return text.replace(this.#block ?? '', () => '')
+    return this.#block === '' ? text : text.replace(this.#block, () => '')
   }
 
   #restore(): void {
-    if (this.#block === undefined) return
+    if (!this.#hasWritten) return
     const own = this.#ownText()
     if (own === '' && !this.#hadInstructions) delete this.#agent.instructions
     else this.#agent.instructions = own
-    this.#block = undefined
+    this.#block = ''
+    this.#hasWritten = false
   }
 
   async #guard<T>(what: string, call: () => T | Promise<T>): Promise<T> {
@@ -304,6 +294,21 @@ export class AgentBinding implements AsyncDisposable {
     const result = await waitAtMost(this.#host.clock, timeoutMs, (async () => await call())())
     if (result === LATE) throw new SkillError('HOOK_FAILED', `${what} took longer than ${timeoutMs} ms`)
     return result
+  }
+
+  /** Adds a turn to the queue, which runs one turn at a time. Turns are skipped after the agent is unbound. */
+  async #enqueue(work: () => Promise<void>): Promise<void> {
+    this.#turns++
+    const turn = this.#queue
+      .then(async () => {
+        if (this.#isStopped) return
+        await work()
+        if (this.#owed.size === 0) this.#retries = 0
+        else this.#retryLater()
+      })
+      .finally(() => this.#turns--)
+    this.#queue = turn
+    await turn
   }
 
   /** Starts a timer for the next retry, unless a timer is running. The delay doubles after each failed retry. */

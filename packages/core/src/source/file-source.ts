@@ -2,7 +2,6 @@ import { SkillError, toMessage } from '../errors.ts'
 import type { DirectoryEntry } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import { checkOptions } from '../options.ts'
-import { shareRuns } from '../share-runs.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceTrust } from '../skill/trust.ts'
@@ -39,6 +38,7 @@ import { createScanPass, isFolderAt, isFolderThere, type PassOptions } from './s
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
 import type { SettlePolicy } from './settle.ts'
 import { SharedFiles } from './shared-files.ts'
+import { shareRuns } from './shared-run.ts'
 import type {
   MarkReason,
   SkillSource,

@@ -1,7 +1,6 @@
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
 import { type Clock, LATE, LONGEST_TIMER_MS, systemClock, untilAborted, waitAtMost } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
-import { shareRuns } from '../share-runs.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { checkLimits, DEFAULT_LIMITS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
 import { checkReading, type ReadingPolicy } from '../skill/reading-policy.ts'
@@ -13,6 +12,7 @@ import { findNotSkills, type SearchedFolders } from './find-not-skills.ts'
 import { KNOWN_QUERY, type NotSkillQuery, type NotSkills } from './not-skill.ts'
 import { RemoteContents, type RemoteContentsOptions } from './remote-contents.ts'
 import { NO_SETTLE, type SettlePolicy } from './settle.ts'
+import { shareRuns } from './shared-run.ts'
 import type {
   MarkReason,
   SkillSource,
