@@ -40,7 +40,7 @@ test.each<[what: string, file: string, pattern: RegExp]>([
 
 // These files write data, or run in the process of a script, which does not load the core.
 const WRITES_JSON =
-  /\/testing\/|\/child\/|\/(?:listed-skills|skill-text|mcp-source|listen-gaps|script-process)\.ts$/
+  /\/testing\/|\/child\/|\/(?:remote-contents|skill-text|mcp-source|listen-gaps|script-process)\.ts$/
 
 test('messages show values with quote() or showValue(), which escape control characters, and not as JSON', () => {
   const files = listSources().filter(file => /^packages\/(?:core|mcp|compat|fleet|scripts)\//.test(file))

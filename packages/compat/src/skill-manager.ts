@@ -7,7 +7,7 @@ import {
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, oneOf } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, Listeners, oneOf } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
 import type { ScriptRunner, ScriptRunOptions } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
@@ -71,7 +71,9 @@ export class SkillManager implements AsyncDisposable {
   readonly #known = new Map<string, string | undefined>()
   readonly #reloading = new Set<string>()
   readonly #logger: Logger | undefined
-  readonly #observers = new Set<(skill: string, transition: SkillTransition) => void>()
+  readonly #observers = new Listeners<[skill: string, transition: SkillTransition]>(error =>
+    this.#logger?.error('an observer of skills failed', { error }),
+  )
 
   private constructor(runtime: SkillRuntime, options: SkillManagerOptions) {
     this.runtime = runtime
@@ -122,7 +124,7 @@ export class SkillManager implements AsyncDisposable {
     this.#mtimes.set(name, await this.maxMtime(name))
     if (reload.status === 'reloaded' || reload.status === 'loaded') {
       this.#known.set(name, this.#revisions().get(name))
-      this.#tell(name, reload.status === 'reloaded' ? 'reload' : 'load')
+      this.#observers.tell(name, reload.status === 'reloaded' ? 'reload' : 'load')
     }
     return reload
   }
@@ -132,7 +134,7 @@ export class SkillManager implements AsyncDisposable {
     const status = await this.runtime.scripts.unload(name)
     if (status === 'unloaded') {
       this.#known.delete(name)
-      this.#tell(name, 'unload')
+      this.#observers.tell(name, 'unload')
     }
     return status
   }
@@ -159,8 +161,7 @@ export class SkillManager implements AsyncDisposable {
 
   /** Calls the observer after a skill was loaded, unloaded or reloaded. Returns a function that removes the observer. */
   onChange(observer: (skill: string, transition: SkillTransition) => void): () => void {
-    this.#observers.add(observer)
-    return () => this.#observers.delete(observer)
+    return this.#observers.subscribe(observer)
   }
 
   async close(): Promise<void> {
@@ -191,17 +192,7 @@ export class SkillManager implements AsyncDisposable {
       if (before === after || this.#reloading.has(name)) continue
       if (after === undefined) this.#known.delete(name)
       else this.#known.set(name, after)
-      this.#tell(name, before === undefined ? 'load' : after === undefined ? 'unload' : 'reload')
-    }
-  }
-
-  #tell(name: string, transition: SkillTransition): void {
-    for (const observer of this.#observers) {
-      try {
-        observer(name, transition)
-      } catch (error) {
-        this.#logger?.error('an observer of skills failed', { skill: name, error })
-      }
+      this.#observers.tell(name, before === undefined ? 'load' : after === undefined ? 'unload' : 'reload')
     }
   }
 }

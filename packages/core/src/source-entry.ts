@@ -55,14 +55,15 @@ export {
 } from './fs/adapt-file-system.ts'
 
 // For authors of fetchers: a source that fetches all skills of another machine together.
-export {
-  type FetchContext,
-  type FetchResult,
-  RemoteSource,
-  type RemoteSourceOptions,
-  type TreeFetcher,
-} from './source/remote-source.ts'
-export type { FileTree, ListedSkill, TreeFile } from './fs/file-tree.ts'
+export { RemoteSource, type RemoteSourceOptions } from './source/remote-source.ts'
+export type {
+  FetchContext,
+  FetchResult,
+  FileTree,
+  ListedSkill,
+  TreeFetcher,
+  TreeFile,
+} from './source/tree-fetcher.ts'
 export { storeRetrieved } from './source/store-retrieved.ts'
 export {
   type FetchedFile,

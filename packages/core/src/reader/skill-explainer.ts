@@ -12,9 +12,6 @@ export interface SkillExplainerOptions extends ExplainedFor {
   readonly commands: CommandOffers | undefined
 }
 
-/** If a folder is skipped for one of these reasons, all folders below it are skipped, too. */
-const ENCLOSING: readonly NotSkill['reason'][] = ['misnamed', 'skipped', 'too-deep', 'ignored', 'link']
-
 /** Explains why a skill is in a conversation, or why it is missing. The question may be a name, a folder or a path. */
 export class SkillExplainer {
   readonly #options: SkillExplainerOptions
@@ -53,18 +50,13 @@ export class SkillExplainer {
   async #findNotSkills(asked: string): Promise<readonly NotSkill[]> {
     const { sources } = this.#options
     const places = toPlaces(asked, sources.list())
-    const { found } = await sources.findNotSkills(({ label }) => {
-      const location = places.find(({ source }) => (source ?? label) === label)?.location
-      return { withNames: true, ...defined({ location }) }
-    })
+    const { found } = await sources.findNotSkills({ withNames: true })
     const wanted = asked.normalize('NFC')
     const exact = found.filter(each => places.some(place => isAt(place, each.source, each.location)))
     if (exact.length > 0) return exact
     const named = found.filter(each => each.skillName === wanted || isCalled(each, wanted))
     if (named.length > 0) return named
-    const around = found.filter(
-      each => ENCLOSING.includes(each.reason) && places.some(place => isBelow(place, each)),
-    )
+    const around = found.filter(each => places.some(place => isBelow(place, each)))
     return around.sort((a, b) => b.location.length - a.location.length).slice(0, 1)
   }
 }

@@ -121,7 +121,7 @@ describe('SkillRuntime.why() for a path that is not a skill', () => {
     ['/skills/node_modules/dep', 'skipped', 'called "node_modules"', 'move the skill out'],
     ['loose.md', 'file', 'a skill is a folder', 'move it to "loose/SKILL.md"'],
     ['loose', 'file', 'a skill is a folder', 'move it to "loose/SKILL.md"'],
-    ['/skills/office/excel/notes.txt', 'file', 'a skill is a folder', 'move it to "notes/SKILL.md"'],
+    ['/skills/office/excel/notes.txt', 'no-skill-file', 'has no SKILL.md', 'add a SKILL.md'],
     ['deep', 'too-deep', '7 levels below the root', 'move it up'],
     ['left', 'ignored', '/skills/host/.skillignore', 'take it out'],
     ['host/left', 'ignored', '/skills/host/.skillignore', 'take it out'],

@@ -87,14 +87,13 @@ export function describeIgnored(ignoreFile: string): NotSkillFinding {
   )
 }
 
-/** Describes a file that is in no skill folder. */
-export function describeFile(name: string, skillFile: string, isExpected: boolean): NotSkillFinding {
-  const stem = name.replace(/\.[^.]*$/, '')
+/** Describes a file outside of all skills that looks like the text of a skill. */
+export function describeFile(name: string, skillFile: string): NotSkillFinding {
   const isNear = isNearlySkillFile(name)
   const message = `is a file; a skill is a folder with a ${skillFile}`
-  const move = `move it to "${isNear || stem === '' ? 'my-skill' : stem}/${skillFile}"`
+  const move = `move it to "${isNear ? 'my-skill' : name.replace(/\.[^.]*$/, '')}/${skillFile}"`
   const fix = isNear ? `rename it to ${quote(skillFile)} if its folder is the skill, or ${move}` : move
-  return finding('file', message, fix, isExpected)
+  return finding('file', message, fix, true)
 }
 
 export function describeLink(isDenied: boolean, isExpected: boolean): NotSkillFinding {

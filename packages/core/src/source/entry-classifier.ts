@@ -1,15 +1,14 @@
-import { SkillError, toMessage } from '../errors.ts'
-import type { Awaitable, DirectoryEntry, FileSystem } from '../fs/file-system.ts'
-import { isInside } from '../is-inside.ts'
+import type { Awaitable, DirectoryEntry } from '../fs/file-system.ts'
 import { quote } from '../quote.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import { findLeftOutKind, isNeverRead } from '../skill/entry-names.ts'
 import { isRepository, isRepositoryEntry } from '../skill/git-layout.ts'
 import { judgeLeftOut, type LeftOutFinding, REPOSITORY_FINDING } from '../skill/left-out.ts'
 import type { SkillLimits } from '../skill/limits.ts'
+import type { IgnoreRules } from '../skill/manifest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { IGNORE_FILE_NAME, type LayoutRules } from './file-layout.ts'
-import { type DirectoryNode, owningSkills, pathWithin, realPathOf, type ScanPass } from './mirror.ts'
+import { NOT_ASCII, pathWithin } from './mirror.ts'
 
 /** The values of `SymlinkPolicy`. */
 export const SYMLINK_POLICIES = ['within-root', 'follow', 'deny'] as const
@@ -19,8 +18,8 @@ export const SYMLINK_POLICIES = ['within-root', 'follow', 'deny'] as const
  */
 export type SymlinkPolicy = (typeof SYMLINK_POLICIES)[number]
 
+/** The rules of a source about its entries. */
 export interface ClassifierOptions {
-  readonly fileSystem: FileSystem
   readonly limits: SkillLimits
   readonly layout: LayoutRules
   readonly symlinks: SymlinkPolicy
@@ -30,17 +29,38 @@ export interface ClassifierOptions {
   readonly displayPath: (path: string) => string
 }
 
+/** What decides about the entries of a directory: a directory of the mirror, or a folder of a fetched tree. */
+export interface ClassifiedFolder {
+  /** Path relative to the root; empty for the root. */
+  readonly path: string
+  /** Levels below the root. */
+  readonly depth: number
+  readonly parent: ClassifiedFolder | undefined
+  /** Whether a SKILL.md in the directory, or below it, is a separate skill. */
+  readonly isDiscoverable: boolean
+  /** Name of the file with the skill's text, if the directory is the folder of a skill. */
+  readonly skillFile: string | undefined
+  /** The rules of its `.skillignore`. */
+  readonly ignored: { readonly rules: IgnoreRules } | undefined
+}
+
 /** The directory whose entries are being classified. */
 export interface EntryContext {
-  readonly node: DirectoryNode
-  /** Its absolute path. */
-  readonly path: string
+  readonly node: ClassifiedFolder
   /** Whether the directory is the folder of a skill or inside one. */
   readonly inSkill: boolean
-  readonly pass: ScanPass
   /** For each entry that is left out, a finding is added to this list. */
   readonly findings: Diagnostic[]
+  /** Follows a link of the directory. Called only if the source follows links. */
+  readonly followLink?: (name: string) => Promise<FollowedTarget>
 }
+
+/** What a link leads to, or why it is not followed. `undefined`: nothing that a source reads. */
+export type FollowedTarget =
+  | 'file'
+  | { readonly realPath: string }
+  | { readonly reason: string; readonly fix: string }
+  | undefined
 
 /**
  * `file`: a file of a skill. `standalone`: a file that is a skill by itself. An object: a directory to walk, with its
@@ -60,7 +80,8 @@ export class EntryClassifier {
    * Removes the entries that are left out because of their names, and reports them inside of skills. An entry that
    * `.skillignore` excludes is not reported.
    */
-  leaveOutEntries(entries: readonly DirectoryEntry[], context: EntryContext): readonly DirectoryEntry[] {
+  leaveOutEntries(all: readonly DirectoryEntry[], context: EntryContext): readonly DirectoryEntry[] {
+    const entries = all.filter(entry => !this.#isOtherSpelling(entry.name, all, context))
     if (!context.inSkill) return entries.filter(({ name }) => !isNeverRead(name))
     const kept = entries.filter(entry => !this.#isLeftOut(entry, context))
     if (!isRepository(kept)) return kept
@@ -96,7 +117,7 @@ export class EntryClassifier {
         if (inSkill) return 'file'
         return this.#isStandalone(entry.name, node) ? 'standalone' : undefined
       case 'directory':
-        return this.#isWalked(entry.name, context) ? {} : undefined
+        return this.isWalked(entry.name, context) ? {} : undefined
       case 'other':
         if (inSkill) {
           const reason = 'is not a regular file (a pipe, socket or device)'
@@ -111,7 +132,7 @@ export class EntryClassifier {
   }
 
   /** Whether a SKILL.md in this subdirectory, or below it, is a separate skill. */
-  isDiscoverable(parent: DirectoryNode, name: string, inSkill: boolean): boolean {
+  isDiscoverable(parent: ClassifiedFolder, name: string, inSkill: boolean): boolean {
     const { limits, layout, nestedSkills } = this.#options
     const depth = parent.depth + 1
     if (!parent.isDiscoverable || depth > limits.maxDiscoveryDepth || layout.isSkipped(name, depth))
@@ -119,63 +140,43 @@ export class EntryClassifier {
     return nestedSkills || !inSkill
   }
 
-  #isStandalone(name: string, parent: DirectoryNode): boolean {
+  #isStandalone(name: string, parent: ClassifiedFolder): boolean {
     return parent.isDiscoverable && this.#options.layout.isStandalone(name, parent.depth + 1)
   }
 
   async #classifyLink(name: string, context: EntryContext): Promise<EntryClass> {
-    const { path, inSkill } = context
-    const { fileSystem, symlinks } = this.#options
-    if (symlinks === 'deny') {
+    const { inSkill, followLink } = context
+    if (this.#options.symlinks === 'deny' || followLink === undefined) {
       if (!inSkill) return undefined
-      return this.#refuse(
-        context,
-        name,
-        'is a link, and this source does not follow links',
-        'replace the link with the file',
-      )
+      const reason = 'is a link, and this source does not follow links'
+      return this.#refuse(context, name, reason, 'replace the link with the file')
     }
-    try {
-      const target = await fileSystem.stat(`${path}/${name}`)
-      if (target.kind === 'directory') return await this.#classifyDirectoryLink(name, context)
-      if (!inSkill) return undefined
-      if (target.kind === 'file') return 'file'
-      return this.#refuse(context, name, 'links to a special file', 'remove the link')
-    } catch (thrown) {
-      context.node.isRacy = true // the target may appear without a change here, so every sweep lists the directory again
-      if (!inSkill && !SkillError.isInstance(thrown, 'IO_FAILED')) return undefined
-      return this.#refuse(
-        context,
-        name,
-        `cannot be followed: ${toMessage(thrown)}`,
-        'point the link at an existing file',
-      )
-    }
+    const target = await followLink(name)
+    if (target === undefined) return undefined
+    if (target === 'file') return inSkill ? 'file' : undefined
+    if ('reason' in target) return this.#refuse(context, name, target.reason, target.fix)
+    return target
   }
 
-  async #classifyDirectoryLink(name: string, context: EntryContext): Promise<EntryClass> {
-    const { node, path, pass } = context
-    if (!this.#isWalked(name, context)) return undefined
-    const realPath = await this.#options.fileSystem.resolve(`${path}/${name}`)
-    if (!pass.insideFolders.some(folder => isInside(realPath, folder))) {
-      const reason = `links to ${quote(realPath)}, which is outside the root`
-      return this.#refuse(
-        context,
-        name,
-        reason,
-        'copy the folder; allow it with linkRoots or --link-root only if agents may read all of it',
-      )
-    }
-    for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
-      if (isInside(realPathOf(at, pass.rootRealPath), realPath)) {
-        return this.#refuse(context, name, 'links back to a folder above it', 'remove the link')
-      }
-    }
-    return { realPath }
+  /** Whether another entry has the same name in composed (NFC) spelling. Of two such entries, the composed one is used. */
+  #isOtherSpelling(name: string, entries: readonly DirectoryEntry[], context: EntryContext): boolean {
+    if (!NOT_ASCII.test(name)) return false
+    const composed = name.normalize('NFC')
+    if (composed === name || !entries.some(entry => entry.name === composed)) return false
+    context.findings.push(
+      toFinding(this.#options.displayPath, {
+        code: 'PATH_COLLISION',
+        severity: 'error',
+        path: childPath(context.node, name),
+        reason: `exists twice, in different Unicode spellings${context.inSkill ? '' : '; this entry is not read'}`,
+        fix: 'rename one of the two',
+      }),
+    )
+    return true
   }
 
   /** Whether a directory is walked. Outside of skills, only directories that may contain skills are walked. */
-  #isWalked(name: string, { node, inSkill }: EntryContext): boolean {
+  isWalked(name: string, { node, inSkill }: Pick<EntryContext, 'node' | 'inSkill'>): boolean {
     return inSkill || this.isDiscoverable(node, name, inSkill)
   }
 
@@ -183,11 +184,13 @@ export class EntryClassifier {
    * Whether a directory is so deep in its skill that its entries would exceed the depth limit. The directory is allowed
    * if it is empty.
    */
-  #isTooDeep(node: DirectoryNode): boolean {
+  #isTooDeep(node: ClassifiedFolder): boolean {
     const { maxFolderDepth } = this.#options.limits
     if (node.depth < maxFolderDepth) return false
-    const outermost = owningSkills(node).at(-1)
-    return node.depth - (outermost?.depth ?? 0) >= maxFolderDepth
+    let outermost = node
+    for (let at: ClassifiedFolder | undefined = node; at !== undefined; at = at.parent)
+      if (at.skillFile !== undefined) outermost = at
+    return node.depth - outermost.depth >= maxFolderDepth
   }
 
   /** Reports, once per directory, that the directory has entries that are too deep. */
@@ -257,9 +260,9 @@ export function toFinding(
  * Whether a `.skillignore` above the entry excludes it. A `.skillignore` cannot exclude itself, because its rules decide
  * which files the skill has and so must be part of the revision.
  */
-function isIgnored(node: DirectoryNode, entry: DirectoryEntry): boolean {
+function isIgnored(node: ClassifiedFolder, entry: DirectoryEntry): boolean {
   if (entry.name === IGNORE_FILE_NAME) return false
-  for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
+  for (let at: ClassifiedFolder | undefined = node; at !== undefined; at = at.parent) {
     if (at.ignored === undefined) continue
     const within = pathWithin(at, node)
     if (at.ignored.rules(within === '' ? entry.name : `${within}/${entry.name}`, entry.kind === 'directory'))
@@ -268,6 +271,6 @@ function isIgnored(node: DirectoryNode, entry: DirectoryEntry): boolean {
   return false
 }
 
-function childPath(node: DirectoryNode, name: string): string {
+function childPath(node: ClassifiedFolder, name: string): string {
   return node.path === '' ? name : `${node.path}/${name}`
 }

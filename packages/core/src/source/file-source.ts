@@ -1,4 +1,5 @@
 import { SkillError, toMessage } from '../errors.ts'
+import type { DirectoryEntry } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import { checkOptions } from '../options.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
@@ -12,6 +13,7 @@ import {
   resolveFileSourceOptions,
 } from './file-source-options.ts'
 import { findLeftOut } from './find-left-out.ts'
+import { findNotSkills, type SearchedFolders } from './find-not-skills.ts'
 import { type FolderContext, FolderReader, UNSTABLE } from './folder-reader.ts'
 import { findMovedLinks } from './followed-links.ts'
 import {
@@ -19,6 +21,7 @@ import {
   createDirectoryNode,
   type DirectoryNode,
   findNearest,
+  joinPath,
   listingOf,
   owningSkills,
   type ScanPass,
@@ -28,11 +31,10 @@ import {
 import { MirrorScanner, SKILL_FILE_GRACE_MS } from './mirror-scanner.ts'
 import { MovedFolders } from './moved-folders.ts'
 import { KNOWN_QUERY, type NotSkillQuery, type NotSkills } from './not-skill.ts'
-import { NotSkillFinder } from './not-skill-finder.ts'
 import { NotedFolders } from './noted-folders.ts'
 import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
-import { createScanPass, isFolderThere, type PassOptions } from './scan-pass.ts'
+import { createScanPass, isFolderAt, isFolderThere, type PassOptions } from './scan-pass.ts'
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
 import type { SettlePolicy } from './settle.ts'
 import { SharedFiles } from './shared-files.ts'
@@ -179,16 +181,30 @@ export class FileSource implements SkillSource {
   async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {
     checkOptions('findNotSkills()', query, KNOWN_QUERY)
     const pass = this.#root === undefined ? undefined : await createScanPass(this.#options)
-    if (this.#root === undefined || pass === undefined) return { found: [], isComplete: true }
-    const locations = this.#published.current.entries.map(entry => entry.location)
-    const { insideFolders } = pass
-    return await new NotSkillFinder(this.#options, { query, locations, insideFolders }).find(this.#root)
+    if (pass === undefined) return { found: [], isComplete: true }
+    const { fileSystem, root } = this.#options
+    const { insideFolders: inside } = pass
+    const toPath = (path: string): string => joinPath(root, path)
+    const folders: SearchedFolders = {
+      ...this.#options,
+      list: async path => await this.#list(toPath(path)),
+      read: async (path, maxBytes) => (await fileSystem.read(toPath(path), { inside, maxBytes })).bytes,
+      isFolder: async path => await isFolderAt(fileSystem, toPath(path)),
+    }
+    return await findNotSkills(folders, this.#published.current, query)
   }
 
   async findLeftOut(skill: Skill): Promise<readonly string[]> {
     if (this.#root === undefined) return []
     const { node, isExact } = findNearest(this.#root, skill.location)
-    return isExact ? await findLeftOut(this.#options.fileSystem, this.#pathOf(node), skill) : []
+    const folder = this.#pathOf(node)
+    return isExact ? await findLeftOut(skill, async path => await this.#list(joinPath(folder, path))) : []
+  }
+
+  async #list(path: string): Promise<readonly DirectoryEntry[]> {
+    const { fileSystem } = this.#options
+    await fileSystem.pace?.()
+    return await fileSystem.list(path)
   }
 
   /**

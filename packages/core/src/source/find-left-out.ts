@@ -1,5 +1,5 @@
 import { SkillError } from '../errors.ts'
-import type { DirectoryEntry, FileSystem } from '../fs/file-system.ts'
+import type { DirectoryEntry } from '../fs/file-system.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
 
@@ -9,25 +9,23 @@ const MAX_LISTED = 2_000
 /**
  * Returns the paths in the folder of a skill that are not part of the skill, sorted. If no file of a folder is part of
  * the skill, returns the path of the folder with a slash at its end.
- * @param folder absolute path of the skill's folder
+ * @param list lists a folder inside the folder of the skill
  */
 export async function findLeftOut(
-  fileSystem: FileSystem,
-  folder: string,
   { files }: Pick<Skill, 'files'>,
+  list: (path: string) => Promise<readonly DirectoryEntry[]>,
 ): Promise<readonly string[]> {
   const known = new Set(files.flatMap(({ path }) => [path, ...foldersAbove(path)]))
   const found: string[] = []
   const waiting = ['']
   for (let listed = 0; waiting.length > 0 && listed < MAX_LISTED; listed++) {
     const within = waiting.shift() as string
-    await fileSystem.pace?.()
-    for (const { name, kind } of (await listIfReadable(fileSystem, join(folder, within))) ?? []) {
-      const path = join(within, name)
+    for (const { name, kind } of (await ifReadable(list(within))) ?? []) {
+      const path = within === '' ? name : `${within}/${name}`
       if (known.has(path.normalize('NFC'))) {
         if (kind !== 'file') waiting.push(path)
       } else if (kind !== 'directory') found.push(path)
-      else if ((await listIfReadable(fileSystem, join(folder, path)))?.length !== 0) found.push(`${path}/`)
+      else if ((await ifReadable(list(path)))?.length !== 0) found.push(`${path}/`)
     }
   }
   return found.sort(compareText)
@@ -39,19 +37,11 @@ function foldersAbove(path: string): readonly string[] {
 }
 
 /** Returns `undefined` for a link to a file, and for a folder that was removed or cannot be read. */
-async function listIfReadable(
-  fileSystem: FileSystem,
-  path: string,
-): Promise<readonly DirectoryEntry[] | undefined> {
+async function ifReadable<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    return await fileSystem.list(path)
+    return await work
   } catch (thrown) {
     if (SkillError.isInstance(thrown)) return undefined
     throw thrown
   }
-}
-
-function join(folder: string, name: string): string {
-  if (name === '') return folder
-  return folder === '' || folder === '/' ? `${folder}${name}` : `${folder}/${name}`
 }

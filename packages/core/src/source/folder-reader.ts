@@ -1,25 +1,20 @@
 import { defined } from '../defined.ts'
-import { SkillError, toMessage } from '../errors.ts'
+import { SkillError } from '../errors.ts'
 import { type FileStat, type FileSystem, isPending } from '../fs/file-system.ts'
 import type { Clock, Hasher } from '../host.ts'
-import { quote } from '../quote.ts'
-import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
-import { isError } from '../skill/diagnostic.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
-import { isPrivateKey } from '../skill/entry-names.ts'
 import { describeHiddenName } from '../skill/hidden-text.ts'
-import { INCLUDED_SECRET, LEFT_OUT_SECRET } from '../skill/left-out.ts'
 import type { SkillLimits } from '../skill/limits.ts'
-import { type SkillFile, sortFiles } from '../skill/manifest.ts'
-import { parseSkill } from '../skill/parse-skill.ts'
+import type { SkillFile } from '../skill/manifest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
-import { createSkill, type Skill } from '../skill/skill.ts'
-import { findPathFault } from '../skill/skill-path.ts'
+import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import { describeTextFile } from '../skill/text-file.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { hasBriefFile } from './brief-files.ts'
 import { looksHalfWritten, noteDoubt, toBelieved } from './half-written.ts'
+import { checkTotals, describeFileFault, describeKey, describePath, makeSkill } from './make-skill.ts'
 import { type DirectoryNode, type FileNode, linkedPathOf, listingOf, pathWithin } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 import type { NotedFolder } from './noted-folder.ts'
@@ -84,16 +79,13 @@ export class FolderReader {
       return this.#keep(folder, folder.entry)
     const found: Diagnostic[] = []
     const files = this.#collect(folder, found)
-    if (files.length > this.#options.limits.maxFiles) {
-      found.push(
-        this.#fault(
-          folder,
-          'TOO_MANY_FILES',
-          'error',
-          '',
-          `the skill has ${files.length} files; at most ${this.#options.limits.maxFiles} are read`,
-          'list files that do not belong to the skill in .skillignore',
-        ),
+    const { limits, reading } = this.#options
+    if (files.length > limits.maxFiles) {
+      checkTotals(
+        files.map(({ file }) => file),
+        { ...limits, maxFolderBytes: Infinity },
+        found,
+        this.#display(folder, ''),
       )
       return this.#toEntry(folder, undefined, found)
     }
@@ -111,35 +103,27 @@ export class FolderReader {
       else if (item.file.findings.length > 0) found.push(...item.file.findings)
       if (item.file.fault?.code === 'FOLDER_TOO_LARGE') break
     }
-    if (skillBytes === undefined) return this.#toEntry(folder, undefined, found)
-    const parsed = parseSkill(skillBytes, {
-      ...(folder.name === '' ? {} : { directoryName: nameOf(folder) }),
-      path: this.#display(folder, folder.skillFile as string),
-      limits: this.#options.limits,
-      policy: this.#options.reading,
+    const listFiles = (): SkillFile[] => files.filter(({ file }) => file.fault === undefined).map(toSkillFile)
+    const made = makeSkill(this.#place(folder), skillBytes, listFiles, found, {
+      ...{ hasher: context.hasher, limits, reading, directoryName: nameOf(folder) },
+      displayPath: path => this.#display(folder, path),
     })
-    const diagnostics = found.length === 0 ? parsed.diagnostics : [...parsed.diagnostics, ...found]
-    if (!parsed.ok || diagnostics.some(isError)) return this.#toEntry(folder, undefined, diagnostics)
-    const manifest = files.filter(({ file }) => file.fault === undefined).map(toSkillFile)
-    const skill = createSkill(
-      parsed.value,
-      sortFiles(manifest),
-      this.#place(folder),
-      diagnostics,
-      context.hasher,
-    )
-    if (folder.entry?.skill?.revision !== skill.revision) context.store.putTree(skill.revision, skill.files)
-    return this.#toEntry(folder, skill, diagnostics)
+    const entry = this.#toEntry(folder, made.skill, made.diagnostics)
+    const { skill } = entry
+    if (skill !== undefined && skill.revision !== folder.entry?.skill?.revision)
+      context.store.putTree(skill.revision, skill.files)
+    return entry
   }
 
   /** Keeps the last state of a folder whose skill file is missing, and says so. */
   #keep(folder: DirectoryNode, { skill, diagnostics }: SourceEntry): SourceEntry {
     const served = skill === undefined ? '' : `; revision ${skill.revision} is still served for a moment`
-    const lost = this.#fault(
-      ...([folder, 'SKILL_FILE_MISSING', 'warning', folder.skillFile as string] as const),
-      `${folder.skillFile} is missing${served}`,
-      'write the file again, or remove the folder',
-    )
+    const lost: Diagnostic = {
+      ...{ code: 'SKILL_FILE_MISSING', severity: 'warning' },
+      message: `${folder.skillFile} is missing${served}`,
+      path: this.#display(folder, folder.skillFile as string),
+      fix: 'write the file again, or remove the folder',
+    }
     const kept = Object.freeze([...diagnostics.filter(({ code }) => code !== lost.code), lost])
     return this.#toEntry(folder, skill && Object.freeze({ ...skill, diagnostics: kept }), kept)
   }
@@ -164,30 +148,10 @@ export class FolderReader {
           files.set(plain, { path: plain, directory, file })
           continue
         }
-        const reason = findPathFault(raw)
         const path = raw.normalize('NFC')
-        if (reason !== undefined) {
-          found.push(
-            this.#fault(
-              folder,
-              'FILE_SKIPPED',
-              'warning',
-              raw,
-              `path ${quote(raw)} ${reason}`,
-              'rename the file',
-            ),
-          )
-        } else if (files.has(path)) {
-          found.push(
-            this.#fault(
-              folder,
-              'PATH_COLLISION',
-              'error',
-              path,
-              `two files have the name ${quote(path)} in different Unicode spellings`,
-              'rename one of them',
-            ),
-          )
+        const fault = describePath(raw, files.has(path))
+        if (fault !== undefined) {
+          found.push({ ...fault, path: this.#display(folder, raw) })
         } else {
           files.set(path, { path, directory, file })
           const hidden = describeHiddenName(path)
@@ -213,7 +177,7 @@ export class FolderReader {
     context: FolderContext,
   ): Promise<Uint8Array | undefined | typeof UNSTABLE> {
     const { file, directory } = item
-    const { fileSystem, clock, limits } = this.#options
+    const { fileSystem, clock, limits, reading } = this.#options
     const isCaptured = file.stat !== undefined && file.digest !== undefined && context.store.has(file.digest)
     if (isCaptured && !isSkillFile) return undefined
     const room = limits.maxFolderBytes - total
@@ -243,8 +207,9 @@ export class FolderReader {
       file.stat = stat
       file.isRacy = isRacyStat(stat, readAt)
       file.isShared = stat.links > 1
-      const key = isSkillFile ? undefined : this.#findKey(item, folder, bytes)
-      const isLeftOut = key !== undefined && !this.#includesSecrets
+      const shownPath = this.#display(folder, item.path)
+      const key = isSkillFile ? undefined : describeKey({ path: item.path, bytes }, reading, shownPath)
+      const isLeftOut = key !== undefined && reading.secretFiles !== 'include'
       file.digest = isLeftOut ? undefined : digestOf(bytes, context.hasher)
       file.size = isLeftOut ? 0 : bytes.length
       file.fault = isLeftOut ? key : undefined
@@ -255,20 +220,10 @@ export class FolderReader {
     } catch (thrown) {
       file.stat = undefined
       if (SkillError.isInstance(thrown, 'NOT_FOUND') && !file.isLink) return UNSTABLE
-      file.fault = this.#toFault(item, folder, thrown, isSkillFile)
+      const shownPath = this.#display(folder, item.path)
+      file.fault = describeFileFault({ path: item.path, isSkillFile, shownPath }, thrown, limits)
       return undefined
     }
-  }
-
-  get #includesSecrets(): boolean {
-    return this.#options.reading.secretFiles === 'include'
-  }
-
-  /** Describes a file that is a private key. */
-  #findKey({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): Diagnostic | undefined {
-    if (!isPrivateKey(path, bytes)) return undefined
-    const { code, severity, reason, fix } = this.#includesSecrets ? INCLUDED_SECRET : LEFT_OUT_SECRET
-    return this.#fault(folder, code, severity, path, `${quote(path)} ${reason}`, fix)
   }
 
   async #looksHalfWritten(
@@ -299,56 +254,6 @@ export class FolderReader {
   #findInText({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): readonly Diagnostic[] {
     const isLooked = path !== folder.skillFile && bytes.length <= this.#options.limits.maxSkillFileBytes
     return isLooked ? describeTextFile(this.#display(folder, path), bytes) : []
-  }
-
-  #toFault(item: ManifestFile, folder: DirectoryNode, thrown: unknown, isSkillFile: boolean): Diagnostic {
-    if (!SkillError.isInstance(thrown)) throw thrown
-    const { limits } = this.#options
-    const shown = quote(item.path)
-    const make = (code: DiagnosticCode, severity: Severity, message: string, fix: string): Diagnostic =>
-      this.#fault(folder, code, severity, item.path, message, fix)
-    if (thrown.code === 'TOO_LARGE') {
-      return isSkillFile
-        ? make(
-            'SKILL_FILE_TOO_LARGE',
-            'error',
-            `${item.path} is larger than ${limits.maxSkillFileBytes} bytes`,
-            'move long material into files under references/',
-          )
-        : make(
-            'FOLDER_TOO_LARGE',
-            'error',
-            `with ${shown} the skill is larger than ${limits.maxFolderBytes} bytes`,
-            'list files that do not belong to the skill in .skillignore',
-          )
-    }
-    if (isSkillFile) {
-      return make(
-        'SKILL_FILE_UNREADABLE',
-        'error',
-        `${item.path} cannot be read: ${toMessage(thrown)}`,
-        'replace it with a readable regular file',
-      )
-    }
-    if (thrown.code === 'OUTSIDE_ROOT' || thrown.code === 'NOT_FOUND') {
-      return make(
-        'LINK_REFUSED',
-        'warning',
-        `${shown} was left out: ${toMessage(thrown)}`,
-        thrown.data['links'] === undefined
-          ? 'copy the file; allow the folder of its target with linkRoots or --link-root only if agents may read all of it'
-          : 'replace the hard link with a copy of the file',
-      )
-    }
-    if (thrown.code === 'WRONG_KIND') {
-      return make('FILE_SKIPPED', 'warning', `${shown} was left out: ${toMessage(thrown)}`, 'remove it')
-    }
-    return make(
-      'FILE_UNREADABLE',
-      'error',
-      `${shown} cannot be read: ${toMessage(thrown)}`,
-      'check the permissions',
-    )
   }
 
   #toEntry(folder: DirectoryNode, skill: Skill | undefined, diagnostics: readonly Diagnostic[]): SourceEntry {
@@ -387,17 +292,6 @@ export class FolderReader {
       ...(hasDirectories ? { directory: fileSystem.toNativePath?.(pathOf(folder)) ?? pathOf(folder) } : {}),
       skillFile: folder.skillFile as string,
     }
-  }
-
-  #fault(
-    folder: DirectoryNode,
-    code: DiagnosticCode,
-    severity: Severity,
-    path: string,
-    message: string,
-    fix: string,
-  ): Diagnostic {
-    return { code, severity, message, path: this.#display(folder, path), fix }
   }
 
   #display(folder: DirectoryNode, path: string): string {

@@ -7,10 +7,10 @@ import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { digestOf } from '../skill/digest.ts'
 import { findIncludedSecret } from '../skill/left-out.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import type { SourceEntry } from '../skill/source-contents.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { captureSkill } from './capture-skill.ts'
 import { FileSource } from './file-source.ts'
-import { ListedSkills } from './listed-skills.ts'
 import { RemoteSource } from './remote-source.ts'
 import { NO_SETTLE } from './settle.ts'
 import { storeTree } from './stored-tree.ts'
@@ -113,12 +113,19 @@ test('a list of another server leaves out the same names, and its revision stays
     const bytes = new TextEncoder().encode(content)
     return { path, bytes, digest: digestOf(bytes, portableHasher), size: bytes.length, isExecutable: false }
   })
-  const listed = new ListedSkills({ label: 'server' })
   const frontmatter = { name: 'pdf', description: 'Use when a PDF is needed.' }
-  listed.replace([{ location: 'pdf', skillFile: 'SKILL.md', frontmatter, files }])
-  const [before] = await listed.read(context)
+  const listed = [{ location: 'pdf', skillFile: 'SKILL.md', frontmatter, files }]
+  const source = new RemoteSource(
+    { restore: async () => undefined, fetch: async () => ({ tree: { version: '1', files: [], listed } }) },
+    { label: 'server', origin: 'server', trust: 'auto' },
+  )
+  const read = async (): Promise<SourceEntry | undefined> => {
+    const signal = new AbortController().signal
+    return (await source.read({ ...context, depth: 'full', final: true, signal })).contents.entries[0]
+  }
+  const before = await read()
   for (const { digest, bytes } of files) context.store.put(digest, bytes)
-  const [after] = await listed.read(context)
+  const after = await read()
   const expected = captureSkill(
     { source: 'rows', location: 'pdf', files: { ...OWN, 'key.pem': CERTIFICATE } },
     { store: new MemorySkillStore(), hasher: portableHasher },

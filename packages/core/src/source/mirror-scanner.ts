@@ -1,27 +1,36 @@
 import { SkillError, toMessage } from '../errors.ts'
-import { type DirectoryEntry, type FileStat, isPending, isSameInode, isSameStat } from '../fs/file-system.ts'
+import {
+  type DirectoryEntry,
+  type FileStat,
+  type FileSystem,
+  isPending,
+  isSameInode,
+  isSameStat,
+} from '../fs/file-system.ts'
 import { walkBreadthFirst } from '../fs/walk.ts'
 import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { type ClassifierOptions, EntryClassifier, toFinding } from './entry-classifier.ts'
+import { type ClassifierOptions, EntryClassifier, type EntryContext, toFinding } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
+import { followLink } from './follow-link.ts'
 import type { FollowedLink } from './followed-links.ts'
-import { IgnoreFiles } from './ignore-files.ts'
+import { isIgnoreFileUnchanged, updateIgnoreFile } from './ignore-files.ts'
 import {
   attach,
   createDirectoryNode,
   createFileNode,
   type DirectoryNode,
   isInSkill,
-  NOT_ASCII,
   type ScanPass,
   subtree,
   takeOut,
   unwatch,
 } from './mirror.ts'
 import { hasRulesAbove, MOST_DIRECTORIES } from './noted-folder.ts'
+import { describeBudget } from './source-failure.ts'
 
 export interface ScannerOptions extends ClassifierOptions {
+  readonly fileSystem: FileSystem
   readonly clock: Clock
   /** Returns the absolute path of a directory of the mirror. */
   readonly pathOf: (node: DirectoryNode) => string
@@ -71,7 +80,6 @@ export function isRacyStat(stat: FileStat, readAt: number): boolean {
 export class MirrorScanner {
   readonly #options: ScannerOptions
   readonly #classifier: EntryClassifier
-  readonly #ignoreFiles: IgnoreFiles
   readonly #links = new Set<FollowedLink>()
   readonly #nodesWithFindings = new Set<DirectoryNode>()
   readonly #unwatched = new Set<DirectoryNode>()
@@ -83,7 +91,6 @@ export class MirrorScanner {
   constructor(options: ScannerOptions) {
     this.#options = options
     this.#classifier = new EntryClassifier(options)
-    this.#ignoreFiles = new IgnoreFiles(options)
   }
 
   /** Forgets everything below a removed root. */
@@ -139,15 +146,8 @@ export class MirrorScanner {
       if (!node.isAttached || node.findings.length === 0) this.#nodesWithFindings.delete(node)
       else if (!isInSkill(node)) findings.push(...node.findings)
     }
-    if (this.#hasExceededBudget) {
-      findings.push({
-        code: 'SCAN_BUDGET_EXCEEDED',
-        severity: 'warning',
-        message: `there are more than ${this.#options.limits.maxDirectories} folders; the remaining folders were not scanned`,
-        path: this.#options.displayPath(''),
-        fix: 'use a root that contains only skills',
-      })
-    }
+    const { limits, displayPath } = this.#options
+    if (this.#hasExceededBudget) findings.push(describeBudget(limits, displayPath('')))
     return findings
   }
 
@@ -212,7 +212,7 @@ export class MirrorScanner {
       (depth !== 'sweep' && !isRecalled) ||
       node.isRacy ||
       !isSameStat(node.stat as FileStat, stat) ||
-      (node.ignored !== undefined && !(await this.#ignoreFiles.isUnchanged(node, path)))
+      (node.ignored !== undefined && !(await isIgnoreFileUnchanged(node, path, fileSystem)))
     ) {
       try {
         const listedAt = clock.now()
@@ -374,33 +374,27 @@ export class MirrorScanner {
       for (const child of [...node.directories.values()]) this.detach(child, pass)
       node.files.clear()
     }
+    const { fileSystem } = this.#options
     const findings: Diagnostic[] = []
     const mayHaveRules = node.ignored !== undefined || entries.some(entry => entry.name === IGNORE_FILE_NAME)
-    if (mayHaveRules && (await this.#ignoreFiles.update(node, entries, path, findings, pass))) {
+    if (mayHaveRules && (await updateIgnoreFile(node, entries, { path, pass, findings }, this.#options))) {
       for (const child of [...node.directories.values()]) this.detach(child, pass)
       this.#markChanged(node, pass)
     }
     if (!node.isAttached) return []
-    const context = { node, path, inSkill, pass, findings }
+    const context: EntryContext = {
+      ...{ node, inSkill, findings },
+      followLink: async name => {
+        const isWalked = (each: string): boolean => this.#classifier.isWalked(each, context)
+        return await followLink(name, { fileSystem, node, path, inSkill, pass, isWalked })
+      },
+    }
     const forced: DirectoryNode[] = []
     const isFirst = node.directories.size === 0 && node.files.size === 0
     const seen = isFirst ? undefined : new Set<string>()
     for (const [index, entry] of this.#classifier.leaveOutEntries(entries, context).entries()) {
-      const turn =
-        index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? this.#options.fileSystem.pace?.() : undefined
+      const turn = index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? fileSystem.pace?.() : undefined
       if (turn !== undefined) await turn
-      if (isOtherSpelling(entry.name, entries)) {
-        findings.push(
-          toFinding(this.#options.displayPath, {
-            code: 'PATH_COLLISION',
-            severity: 'error',
-            path: node.path === '' ? entry.name : `${node.path}/${entry.name}`,
-            reason: `exists twice, in different Unicode spellings${inSkill ? '' : '; this entry is not read'}`,
-            fix: 'rename one of the two',
-          }),
-        )
-        continue
-      }
       const found = this.#classifier.classify(entry, context)
       const kind = isPending(found) ? await found : found
       if (!node.isAttached) return []
@@ -573,14 +567,4 @@ export class MirrorScanner {
 function affectOwners(node: DirectoryNode, pass: ScanPass): void {
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent)
     if (at.skillFile !== undefined && at.isAttached) pass.affected.add(at)
-}
-
-/**
- * Whether another entry has the same name in composed (NFC) spelling. Of two such entries, the scanner uses the
- * composed one.
- */
-function isOtherSpelling(name: string, entries: readonly DirectoryEntry[]): boolean {
-  if (!NOT_ASCII.test(name)) return false
-  const composed = name.normalize('NFC')
-  return composed !== name && entries.some(entry => entry.name === composed)
 }

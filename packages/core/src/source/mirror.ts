@@ -231,12 +231,16 @@ export function* subtree(node: DirectoryNode): Generator<DirectoryNode> {
 
 /** Returns the absolute path of a directory; for a single-file skill, the path of its parent. */
 export function absolutePathOf(node: DirectoryNode, root: string): string {
-  const { path } = listingOf(node)
+  return joinPath(root, listingOf(node).path)
+}
+
+/** Returns the absolute path of a relative path. */
+export function joinPath(root: string, path: string): string {
   return path === '' ? root : root === '/' ? `/${path}` : `${root}/${path}`
 }
 
 /** Returns the path of a directory relative to one of its ancestors; empty for the ancestor itself. */
-export function pathWithin(ancestor: DirectoryNode, node: DirectoryNode): string {
+export function pathWithin(ancestor: Pick<DirectoryNode, 'path'>, node: Pick<DirectoryNode, 'path'>): string {
   if (ancestor === node) return ''
   return ancestor.path === '' ? node.path : node.path.slice(ancestor.path.length + 1)
 }

@@ -14,7 +14,7 @@ export const NOT_SKILL_REASONS = [
   'too-deep',
   /** A .skillignore excludes the folder. */
   'ignored',
-  /** The entry is a file, and a skill is a folder. */
+  /** The entry is a text file in the root, and a skill is a folder. */
   'file',
   /** The entry is a link that is not followed. */
   'link',
@@ -52,12 +52,7 @@ export interface NotSkills {
 export interface NotSkillQuery {
   /** Whether the search reads each SKILL.md to find the name of the skill. @default false */
   readonly withNames?: boolean
-  /**
-   * A path within the source. If the path exists, the result explains the path even if no person would expect a skill
-   * there.
-   */
-  readonly location?: string
   readonly signal?: AbortSignal
 }
 
-export const KNOWN_QUERY: KnownOptions<NotSkillQuery> = { withNames: true, location: true, signal: true }
+export const KNOWN_QUERY: KnownOptions<NotSkillQuery> = { withNames: true, signal: true }

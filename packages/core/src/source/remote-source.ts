@@ -1,35 +1,21 @@
-import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
-import type { FileTree, ListedSkill } from '../fs/file-tree.ts'
-import { TreeFileSystem } from '../fs/tree-file-system.ts'
-import {
-  type Clock,
-  type Hasher,
-  LATE,
-  LONGEST_TIMER_MS,
-  systemClock,
-  untilAborted,
-  waitAtMost,
-} from '../host.ts'
+import { type Clock, LATE, LONGEST_TIMER_MS, systemClock, untilAborted, waitAtMost } from '../host.ts'
 import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
-import { quote } from '../quote.ts'
-import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { LIMIT_OPTIONS, type SkillLimits } from '../skill/limits.ts'
+import { DEFAULT_LIMITS, LIMIT_OPTIONS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
 import { READING_OPTIONS, type ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
-import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
-import type { SkillStore } from '../store/skill-store.ts'
-import { type FileLayout, LAYOUT_OPTIONS } from './file-layout.ts'
-import { FileSource } from './file-source.ts'
-import { ListedSkills } from './listed-skills.ts'
-import type { NotSkillQuery, NotSkills } from './not-skill.ts'
+import { type FileLayout, LAYOUT_OPTIONS, LayoutRules } from './file-layout.ts'
+import { findLeftOut } from './find-left-out.ts'
+import { findNotSkills, type SearchedFolders } from './find-not-skills.ts'
+import { KNOWN_QUERY, type NotSkillQuery, type NotSkills } from './not-skill.ts'
+import { RemoteContents, type RemoteContentsOptions } from './remote-contents.ts'
 import { NO_SETTLE, type SettlePolicy } from './settle.ts'
+import { shareRuns } from './shared-run.ts'
 import type {
   MarkReason,
   SkillSource,
-  SourceChange,
   SourceHint,
   SourceReadContext,
   SourceReading,
@@ -38,64 +24,8 @@ import type {
   SourceWatch,
 } from './skill-source.ts'
 import { describeFailure } from './source-failure.ts'
-
-export interface FetchContext {
-  readonly store: SkillStore
-  readonly hasher: Hasher
-  readonly signal: AbortSignal
-  /** The tree that the source serves now, with the files of listed skills that were retrieved since the fetch. */
-  readonly known: FileTree | undefined
-  /**
-   * Whether only news of the origin caused the fetch. Otherwise the fetch must find everything that the origin had when
-   * it began. @default false
-   */
-  readonly isNews?: boolean
-}
-
-export interface FetchResult {
-  /** The newest tree. Absent if the newest tree equals the known tree, or if the newest tree must not be accepted. */
-  readonly tree?: FileTree
-  /** Findings about the state of the remote source, for example that its history was rewritten. */
-  readonly notices?: readonly Diagnostic[]
-}
-
-/** Fetches the files of a remote source to this machine. */
-export interface TreeFetcher {
-  /**
-   * Whether the origin is on this machine. A local origin is read first. The stored copy is used only if the origin
-   * cannot be read.
-   */
-  readonly isLocal?: boolean
-  /**
-   * How long the first scan waits for a fetch although this machine has a stored copy, in milliseconds. The stored copy may
-   * be outdated if the last process was killed. @default 0
-   */
-  readonly storedWaitMs?: number
-  /** Returns the tree of the last fetch, without network access. Returns `undefined` if nothing was fetched yet. */
-  restore(context: FetchContext): Promise<FileTree | undefined>
-  /**
-   * Fetches the tree from the origin. Rejects soon after an abort. Calls do not overlap. Throws if the origin is
-   * unreachable or sends invalid data.
-   */
-  fetch(context: FetchContext): Promise<FetchResult>
-  /**
-   * Retrieves the files of a skill that a tree lists, and stores them with `storeRetrieved()`. Returns the skill with its
-   * files. Throws if a file does not match its listed digest. Required if trees list skills.
-   */
-  retrieve?(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill>
-  /**
-   * Starts to report news of the origin. Each call of `onNews` requests a fetch. Returns a function that ends the
-   * reports. Fetchers without this method are asked at intervals only.
-   */
-  watch?(onNews: () => void): () => void
-  /** Returns how the fetcher learns of changes now. @default polling at the interval of the source */
-  state?(): SourceState
-  /** Returns the last change of a folder in a tree, with its author. */
-  describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
-  /** Whether a tree is newer than the given version. Only origins with a history have this method. */
-  follows?(tree: FileTree, earlier: string): Promise<boolean>
-  close?(): Promise<void>
-}
+import type { TreeFetcher } from './tree-fetcher.ts'
+import { listFolder, readTreeFile } from './tree-skills.ts'
 
 /** The values of `PollingMode`. */
 export const POLLING_MODES = ['auto', 'manual'] as const
@@ -152,9 +82,31 @@ export const DEFAULT_FETCH_POLL_MS = 300_000
 export const DEFAULT_FETCH_TIMEOUT_MS = 60_000
 export const DEFAULT_FIRST_WAIT_MS = 10_000
 
+/** How the last fetch ended. `isRead`: whether a scan has shown its result or thrown its failure. */
+type LastFetch =
+  | { readonly outcome: 'none' }
+  | { readonly outcome: 'reached'; readonly isRead: boolean }
+  | { readonly outcome: 'failed'; readonly isRead: boolean; readonly thrown: unknown }
+  /** The failed first fetch of a local origin. */
+  | { readonly outcome: 'told'; readonly fault: Diagnostic }
+
 /**
  * A source whose skills come from another machine. A start serves the stored copy immediately, even without a network.
  * A failed fetch changes nothing. A newer tree replaces the known tree as a whole.
+ *
+ * Fetches never overlap. A fetch that is requested while another one runs begins after it. `LastFetch` is how the last
+ * fetch ended:
+ *
+ * ```text
+ *            fetched                    scanned
+ *   none --------------> reached, new ----------> reached, read --+
+ *     |                                                           | the next fetch ends
+ *     | failed                     the scan throws                v
+ *     +------------> failed, new ----------> failed, read ---> reached or failed, new
+ *                         |
+ *                         | the first scan of a local origin with a stored copy
+ *                         +----------> told, as a diagnostic
+ * ```
  *
  * @example
  * ```ts
@@ -182,86 +134,63 @@ export class RemoteSource implements SkillSource {
   /** Every fetched tree is complete, so nothing has to settle. */
   readonly settle: SettlePolicy = NO_SETTLE
   readonly versions: SourceVersions = {
-    current: () => this.#tree?.version,
-    follows: async earlier =>
-      this.#tree === undefined || ((await this.#fetcher.follows?.(this.#tree, earlier)) ?? true),
-    describeChange: async location =>
-      this.#tree === undefined ? undefined : await this.#fetcher.describeChange?.(this.#tree, location),
+    current: () => this.#contents.tree?.version,
+    follows: async earlier => {
+      const { tree } = this.#contents
+      return tree === undefined || ((await this.#fetcher.follows?.(tree, earlier)) ?? true)
+    },
+    describeChange: async location => {
+      const { tree } = this.#contents
+      return tree === undefined ? undefined : await this.#fetcher.describeChange?.(tree, location)
+    },
   }
   readonly #fetcher: TreeFetcher
   readonly #options: RemoteSourceOptions
   readonly #clock: Clock
-  readonly #files = new TreeFileSystem()
-  readonly #source: FileSource
-  readonly #listed: ListedSkills
-  #merged:
-    | {
-        readonly from: SourceContents
-        readonly listed: readonly SourceEntry[]
-        readonly contents: SourceContents
-      }
-    | undefined
-  #closing = new AbortController()
+  readonly #rules: RemoteContentsOptions
+  readonly #contents: RemoteContents
+  readonly #fetchNext = shareRuns(async () => await this.#fetch())
   #onHint: ((hint: SourceHint) => void) | undefined
-  /** The store and the hasher of the last scan. */
-  #context: SourceReadContext | undefined
   #stopNews: (() => void) | undefined
-  /** Whether news came during a fetch, so that another fetch must follow. */
-  #hasMoreNews = false
-  /** Whether a scan waits for the end of a fetch to start its own fetch. */
-  #isRequested = false
-  #hasBegun = false
-  #tree: FileTree | undefined
-  /** A tree that was fetched and that the next scan publishes. */
-  #arrived: FileTree | undefined
-  /** Whether the tree was replaced since the last scan. */
-  #isNew = false
-  #refused: readonly Diagnostic[] = []
+  /** The context of the last scan; `undefined` before the stored copy is restored. */
+  #context: SourceReadContext | undefined
+  #last: LastFetch = { outcome: 'none' }
   #notices: readonly Diagnostic[] = []
-  /** The reason why a local origin could not be read at the start. Later failures are thrown. */
-  #firstFault: Diagnostic | undefined
-  #running: Promise<void> | undefined
-  /** The failure of a background fetch; the next scan throws it. */
-  #failure: { readonly thrown: unknown } | undefined
-  /** Whether the last fetch failed. */
-  #isUnreachable = false
-  #isAwaited = false
-  /** Whether a fetch has ended since the last scan. */
-  #hasNews = false
-  #shown: SourceContents = EMPTY_CONTENTS
-  #shownFrom: SourceContents | undefined
+  /** How many scans wait for the end of a fetch. If there are any, the end of a fetch sends no hint. */
+  #waiting = 0
+  /** Whether a scan requested the next fetch. Otherwise only news did. */
+  #isAsked = false
+  #closing = new AbortController()
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(fetcher: TreeFetcher, options: RemoteSourceOptions) {
     checkOptions('RemoteSource', options, KNOWN)
-    const { label, origin, layout, reading, limits } = options
+    const { label, origin, trust = 'review', reading = {} } = options
+    if (label === '') throw new SkillError('INVALID_OPTION', 'label is empty; give the source a short name')
     this.#fetcher = fetcher
     this.#options = options
     this.#clock = options.clock ?? systemClock
     this.label = label
     this.origin = origin
-    this.trust = options.trust ?? 'review'
-    this.reading = reading ?? {}
-    this.#source = new FileSource({
-      fileSystem: this.#files,
-      root: '/',
-      label,
-      displayRoot: origin,
-      trust: this.trust,
-      symlinks: 'deny',
-      watching: 'off',
-      ...defined({ layout, reading, limits }),
-      clock: this.#clock,
-    })
-    this.#listed = new ListedSkills({
-      label,
-      ...defined({ limits, reading }),
-    })
+    this.trust = trust
+    this.reading = reading
+    const isReviewed = trust === 'review'
+    this.#rules = {
+      ...{ label, origin, reading, symlinks: 'deny', nestedSkills: !isReviewed },
+      layout: new LayoutRules(options.layout),
+      limits: {
+        ...DEFAULT_LIMITS,
+        ...(isReviewed ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}),
+        ...options.limits,
+      },
+      displayPath: path => (path === '' ? origin : `${origin}/${path}`),
+    }
+    this.#contents = new RemoteContents(this.#rules)
   }
 
   watch(onHint: (hint: SourceHint) => void): SourceWatch {
     this.#onHint = onHint
-    return { stop: () => (this.#onHint = undefined), hasHints: () => this.#hasNews }
+    return { stop: () => (this.#onHint = undefined), hasHints: () => isUnread(this.#last) }
   }
 
   state(): SourceState {
@@ -271,90 +200,86 @@ export class RemoteSource implements SkillSource {
   }
 
   async read(context: SourceReadContext): Promise<SourceReading> {
-    const isFirst = !this.#hasBegun
-    this.#context = context
+    const isFirst = this.#context === undefined
     if (this.#options.polling !== 'manual') this.#stopNews ??= this.#fetcher.watch?.(() => this.#hear())
+    if (isFirst) await this.#restore(context)
+    this.#context = context
     if (isFirst) {
-      await this.#restore(context)
-      this.#hasBegun = true
-      if (this.#tree !== undefined && this.#options.polling === 'manual') {
-        if (this.#fetcher.isLocal === true) await this.#askFirst(context)
-        return await this.#show(context, true)
-      }
-      const fetching = this.#start(context)
-      const isStored = this.#tree !== undefined
-      const waitMs = isStored
-        ? (this.#fetcher.storedWaitMs ?? 0)
-        : (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS)
-      const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
-      const isFailed = isStored && this.#failure !== undefined
-      if (isFailed) this.#onHint?.({ area: '' }) // the next scan reports the failure
-      if (isLate || isFailed) return await this.#show(context, true)
-    } else if (context.depth !== 'hinted') {
-      await this.#fetchAnew(context)
-    }
-    if (this.#arrived !== undefined) this.#take(this.#arrived)
+      if (await this.#servesStored()) return await this.#show(context, true)
+    } else if (context.depth !== 'hinted') await this.#fetchAnew()
     // An approved revision is served only from its files, because its list could show another frontmatter.
     if (this.trust === 'review')
-      this.#listed.wantMissing(location => context.wasServed?.(location) === true, context.store)
-    if (this.#listed.isWanted) await this.#retrieve(context)
-    this.#hasNews = false
-    const failure = this.#failure
-    this.#failure = undefined
-    if (failure !== undefined) throw failure.thrown
-    return await this.#show(context, this.#isUnreachable)
+      this.#contents.wantMissing(location => context.wasServed?.(location) === true, context.store)
+    await this.#retrieve(context)
+    const last = this.#last
+    this.#last = toRead(last)
+    if (last.outcome === 'failed' && !last.isRead) throw last.thrown
+    return await this.#show(context, last.outcome === 'failed' || last.outcome === 'told')
   }
 
   mark(location: string, why: MarkReason): void {
-    if (!this.#listed.has(location)) this.#source.mark(location, why)
-    else if (why === 'lost') this.#listed.want(location)
+    if (why === 'lost') this.#contents.want(location)
   }
 
   async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {
-    return await this.#source.findNotSkills(query)
+    checkOptions('findNotSkills()', query, KNOWN_QUERY)
+    const { folders, shown, tree } = this.#contents
+    const searched: SearchedFolders = {
+      ...this.#rules,
+      list: path => listFolder(folders, path),
+      read: async (path, maxBytes) =>
+        await readTreeFile(
+          tree?.files.find(file => file.path === path),
+          maxBytes,
+        ),
+      isFolder: () => false,
+    }
+    return await findNotSkills(searched, shown, query)
   }
 
   async findLeftOut(skill: Skill): Promise<readonly string[]> {
-    return await this.#source.findLeftOut(skill)
+    const { path: folder } = this.#contents.find(skill.location) ?? {}
+    if (folder === undefined) return []
+    return await findLeftOut(skill, async path =>
+      listFolder(this.#contents.folders, [folder, path].filter(part => part !== '').join('/')),
+    )
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
     this.#stopNews?.()
     this.#stopNews = undefined
-    await this.#running
+    await this.#fetchNext() // ends after the fetch that is running, and fetches nothing
     await this.#fetcher.close?.()
-    this.#failure = undefined
+    this.#last = { outcome: 'none' }
     this.#closing = new AbortController()
   }
 
   async #restore({ store, hasher, signal }: SourceReadContext): Promise<void> {
     try {
       const tree = await this.#fetcher.restore({ store, hasher, signal, known: undefined })
-      if (tree !== undefined) this.#take(tree)
+      if (tree !== undefined) this.#contents.put(tree)
     } catch (thrown) {
       // An unreadable stored copy must not prevent a fetch.
       if (signal.aborted) throw thrown
     }
   }
 
-  /** Reads a local origin at the start. If the origin cannot be read, the stored copy is served with a diagnostic. */
-  async #askFirst(context: SourceReadContext): Promise<void> {
-    await this.#wait(this.#start(context))
-    this.#hasNews = false
-    if (this.#failure === undefined) return
-    this.#firstFault = describeFailure(this.origin, this.#failure.thrown)
-    this.#failure = undefined
-  }
-
-  /** Waits for a fetch. If a scan waits for a fetch, the end of the fetch sends no hint. */
-  async #wait<T>(work: Promise<T>): Promise<T> {
-    this.#isAwaited = true
-    try {
-      return await work
-    } finally {
-      this.#isAwaited = false
+  /** Starts the first fetch, if one is due. Returns whether the first scan serves the stored copy. */
+  async #servesStored(): Promise<boolean> {
+    const isStored = this.#contents.newest !== undefined
+    const { polling, firstWaitMs = DEFAULT_FIRST_WAIT_MS } = this.#options
+    if (isStored && polling === 'manual') {
+      if (this.#fetcher.isLocal === true) await this.#fetchAnew()
+      this.#last = toTold(this.#last, this.origin)
+      return true
     }
+    const fetching = this.#request()
+    const waitMs = isStored ? (this.#fetcher.storedWaitMs ?? 0) : firstWaitMs
+    const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
+    const isFailed = isStored && this.#last.outcome === 'failed'
+    if (isFailed) this.#onHint?.({ area: '' }) // the next scan reports the failure
+    return isLate || isFailed
   }
 
   /**
@@ -362,62 +287,70 @@ export class RemoteSource implements SkillSource {
    * before a second and last attempt.
    */
   async #retrieve(context: SourceReadContext): Promise<void> {
-    const failed = await this.#tryRetrieve(this.#listed.takeWanted(), context)
+    const failed = await this.#tryRetrieve(this.#contents.takeWanted(), context)
     if (failed.length === 0) return
-    await this.#fetchAnew(context)
-    if (this.#failure === undefined) await this.#tryRetrieve(failed, context)
+    await this.#fetchAnew()
+    if (this.#last.outcome !== 'failed') await this.#tryRetrieve(failed, context)
   }
 
   async #tryRetrieve(
     locations: readonly string[],
     { store, hasher }: SourceReadContext,
   ): Promise<readonly string[]> {
-    if (this.#arrived !== undefined) this.#take(this.#arrived)
-    return await this.#listed.retrieve(
+    if (locations.length === 0) return []
+    return await this.#contents.retrieve(
       locations,
       async skill =>
-        await this.#withinTime(async signal => {
-          const retrieved = this.#fetcher.retrieve?.(skill, { store, hasher, signal })
-          return await untilAborted(signal, retrieved ?? Promise.resolve(skill))
-        }),
+        await this.#withinTime(
+          async signal => (await this.#fetcher.retrieve?.(skill, { store, hasher, signal })) ?? skill,
+        ),
       this.#closing.signal,
     )
   }
 
-  /** Waits for a fetch that begins after this call. A running fetch may have begun before the request. */
-  async #fetchAnew(context: SourceReadContext): Promise<void> {
-    this.#isRequested = true
+  /** Requests a fetch that begins after this call. */
+  async #request(): Promise<void> {
+    this.#isAsked = true
+    await this.#fetchNext()
+  }
+
+  async #fetchAnew(): Promise<void> {
+    await this.#wait(this.#request())
+  }
+
+  async #wait<T>(work: Promise<T>): Promise<T> {
+    this.#waiting++
     try {
-      if (this.#running !== undefined) await this.#wait(this.#running)
+      return await work
     } finally {
-      this.#isRequested = false
+      this.#waiting--
     }
-    await this.#wait(this.#start(context))
   }
 
-  /**
-   * Starts a fetch. The next scan uses the result of the fetch. If no scan waits for the fetch, a hint requests
-   * one.
-   */
-  #start(context: SourceReadContext, isNews: boolean = false): Promise<void> {
-    this.#firstFault = undefined
-    this.#hasMoreNews = false
-    const fetching = this.#withinTime(async signal => await this.#fetch(context, isNews, signal))
-    this.#running = fetching.finally(() => {
-      this.#running = undefined
-      this.#hasNews = true
-      if (!this.#isAwaited) this.#onHint?.({ area: '' })
-      if (this.#hasMoreNews) this.#hear()
-    })
-    return this.#running
-  }
-
-  /** Fetches after news of the origin. A fetch that is about to begin anyway contains the news. */
+  /** Fetches after news of the origin. A fetch that has not begun yet contains the news. */
   #hear(): void {
-    this.#hasMoreNews = this.#running !== undefined
-    const isAwaited = !this.#hasBegun || this.#isRequested || this.#running !== undefined
-    if (isAwaited || this.#context === undefined || this.#stopNews === undefined) return
-    void this.#start(this.#context, true)
+    if (this.#context !== undefined && this.#stopNews !== undefined) void this.#fetchNext()
+  }
+
+  /** Fetches once. The next scan uses the result. If no scan waits for the fetch, a hint requests one. */
+  async #fetch(): Promise<void> {
+    if (this.#context === undefined || this.#closing.signal.aborted) return
+    const { store, hasher } = this.#context
+    const isNews = !this.#isAsked
+    this.#isAsked = false
+    const contents = this.#contents
+    try {
+      const { tree, notices = [] } = await this.#withinTime(
+        async signal => await this.#fetcher.fetch({ store, hasher, signal, known: contents.newest, isNews }),
+      )
+      if (tree !== undefined) contents.put(tree)
+      contents.forgetFaults()
+      this.#notices = notices
+      this.#last = { outcome: 'reached', isRead: false }
+    } catch (thrown) {
+      this.#last = { outcome: 'failed', thrown, isRead: false }
+    }
+    if (this.#waiting === 0) this.#onHint?.({ area: '' })
   }
 
   /** Runs work on the network. The signal aborts after the timeout, and when the source is closed. */
@@ -431,82 +364,36 @@ export class RemoteSource implements SkillSource {
       abort.abort(new SkillError('IO_FAILED', `${this.origin} did not answer within ${timeoutMs} ms`)),
     )
     try {
-      return await work(abort.signal)
+      return await untilAborted(abort.signal, work(abort.signal))
+    } catch (thrown) {
+      throw abort.signal.aborted ? abort.signal.reason : thrown
     } finally {
       cancelTimeout()
       closing.removeEventListener('abort', onClose)
     }
   }
 
-  async #fetch({ store, hasher }: SourceReadContext, isNews: boolean, signal: AbortSignal): Promise<void> {
-    try {
-      const known = this.#arrived ?? this.#withRetrieved(this.#tree)
-      const result = await untilAborted(signal, this.#fetcher.fetch({ store, hasher, signal, known, isNews }))
-      this.#arrived = result.tree ?? this.#arrived
-      this.#notices = result.notices ?? []
-      this.#listed.forgetFaults()
-      this.#failure = undefined
-      this.#isUnreachable = false
-    } catch (thrown) {
-      this.#isUnreachable = true
-      this.#failure = { thrown: signal.aborted ? signal.reason : thrown }
-    }
-  }
-
-  #withRetrieved(tree: FileTree | undefined): FileTree | undefined {
-    return tree?.listed === undefined ? tree : { ...tree, listed: this.#listed.list() }
-  }
-
-  #take(tree: FileTree): void {
-    this.#arrived = undefined
-    this.#isNew = true
-    this.#tree = tree
-    this.#listed.replace(tree.listed ?? [])
-    this.#refused = this.#files.replace(tree).map(path => ({
-      code: 'FILE_SKIPPED',
-      severity: 'warning',
-      message: `the path ${quote(path)} leads outside its folder or collides with another; the file was left out`,
-      path: this.origin,
-      fix: 'remove or rename the file at its origin',
-    }))
-  }
-
   async #show(context: SourceReadContext, isStored: boolean): Promise<SourceReading> {
-    if (this.#arrived !== undefined) this.#take(this.#arrived)
-    const isNew = this.#isNew || this.#shownFrom === undefined
-    this.#isNew = false
-    if (this.#tree === undefined) return { contents: this.#combine(EMPTY_CONTENTS), settled: true, isStored }
-    const depth = isNew ? 'full' : 'hinted'
-    const { contents } = await this.#source.read({ ...context, depth, final: true })
-    const entries = await this.#listed.read(context)
-    return { contents: this.#combine(this.#merge(contents, entries)), settled: true, isStored }
+    const { newest } = this.#contents
+    const notices = [...this.#notices]
+    if (this.#last.outcome === 'told') notices.push(this.#last.fault)
+    if (newest === undefined && this.#notices.length === 0)
+      notices.push({ code: 'SOURCE_AWAITED', severity: 'info', message: `${this.origin} is being fetched` })
+    return { contents: await this.#contents.read(context, notices), settled: true, isStored }
   }
+}
 
-  /** Adds listed skills to the contents. If nothing changed since the last call, returns the same object. */
-  #merge(contents: SourceContents, listed: readonly SourceEntry[]): SourceContents {
-    if (listed.length === 0) return contents
-    const before = this.#merged
-    if (before?.from === contents && before.listed === listed) return before.contents
-    const entries = [...contents.entries, ...listed].sort((a, b) => compareText(a.location, b.location))
-    this.#merged = { from: contents, listed, contents: { entries, diagnostics: contents.diagnostics } }
-    return this.#merged.contents
-  }
+/** Whether a fetch has ended since the last scan. */
+function isUnread(last: LastFetch): last is Exclude<LastFetch, { readonly outcome: 'none' | 'told' }> {
+  return (last.outcome === 'reached' || last.outcome === 'failed') && !last.isRead
+}
 
-  /**
-   * Adds the diagnostics of the origin to the contents. If nothing changed since the last call, returns the same
-   * object.
-   */
-  #combine(contents: SourceContents): SourceContents {
-    const awaited: Diagnostic[] =
-      this.#tree === undefined && this.#notices.length === 0
-        ? [{ code: 'SOURCE_AWAITED', severity: 'info', message: `${this.origin} is being fetched` }]
-        : []
-    const fault = this.#firstFault === undefined ? [] : [this.#firstFault]
-    const diagnostics = [...contents.diagnostics, ...this.#refused, ...this.#notices, ...fault, ...awaited]
-    const isSame =
-      contents === this.#shownFrom && JSON.stringify(diagnostics) === JSON.stringify(this.#shown.diagnostics)
-    if (!isSame) this.#shown = Object.freeze({ entries: contents.entries, diagnostics })
-    this.#shownFrom = contents
-    return this.#shown
-  }
+function toRead(last: LastFetch): LastFetch {
+  return isUnread(last) ? { ...last, isRead: true } : last
+}
+
+/** If a local origin cannot be read at the start, its stored copy is served with a diagnostic. */
+function toTold(last: LastFetch, origin: string): LastFetch {
+  if (last.outcome !== 'failed') return toRead(last)
+  return { outcome: 'told', fault: describeFailure(origin, last.thrown) }
 }

@@ -23,6 +23,16 @@ export async function isFolderThere(fileSystem: FileSystem, root: string): Promi
   }
 }
 
+/** Whether a path is a folder, or a link to one. */
+export async function isFolderAt(fileSystem: FileSystem, path: string): Promise<boolean> {
+  try {
+    return (await fileSystem.stat(path)).kind === 'directory'
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return false // a broken link
+    throw thrown
+  }
+}
+
 /** What one pass has to know about its scan. */
 export interface PassOptions {
   /** Whether a skill was served from a location, in this process or an earlier one. @default never */

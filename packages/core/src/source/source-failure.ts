@@ -1,6 +1,7 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { quote } from '../quote.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { SkillLimits } from '../skill/limits.ts'
 import type { StoreFault } from '../store/skill-store.ts'
 
 /** Describes a source that could not be read; `rest` is the end of the message and says what is still served. */
@@ -25,6 +26,17 @@ export function describeStoreFault({ message, isStoring }: StoreFault): Diagnost
     ...diagnostic,
     message: `files cannot be stored: ${message}; they are served from memory until this process ends`,
     fix: 'free up disk space for the state directory, or make the directory writable; the missing files are then stored',
+  }
+}
+
+/** Describes a source with more folders than its limit. */
+export function describeBudget({ maxDirectories }: SkillLimits, path: string): Diagnostic {
+  return {
+    code: 'SCAN_BUDGET_EXCEEDED',
+    severity: 'warning',
+    message: `there are more than ${maxDirectories} folders; the remaining folders were not scanned`,
+    path,
+    fix: 'use a root that contains only skills',
   }
 }
 

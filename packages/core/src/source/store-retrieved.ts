@@ -1,8 +1,7 @@
-import type { ListedSkill } from '../fs/file-tree.ts'
 import { digestOf } from '../skill/digest.ts'
 import { sortFiles } from '../skill/manifest.ts'
-import type { FetchContext } from './remote-source.ts'
 import type { FetchedFile } from './stored-tree.ts'
+import type { FetchContext, ListedSkill } from './tree-fetcher.ts'
 
 /**
  * Stores the retrieved files of a listed skill. Returns the skill with the stored files.

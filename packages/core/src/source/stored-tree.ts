@@ -1,5 +1,4 @@
 import { SkillError } from '../errors.ts'
-import type { FileTree, TreeFile } from '../fs/file-tree.ts'
 import { pathInside } from '../is-inside.ts'
 import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
@@ -7,7 +6,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
 import { revisionOf, type SkillFile } from '../skill/manifest.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import type { FetchContext } from './remote-source.ts'
+import type { FetchContext, FileTree, TreeFile } from './tree-fetcher.ts'
 
 /** A fetched file in memory. */
 export interface FetchedFile {

@@ -174,8 +174,8 @@ export class SourceReaders {
   }
 
   /** Finds the files and folders in all sources that are not skills. Searches the sources in order of precedence. */
-  async findNotSkills(query?: (source: SkillSource) => NotSkillQuery): Promise<NotSkills> {
-    const answers = await Promise.all(this.#syncs.map(sync => sync.findNotSkills(query?.(sync.source))))
+  async findNotSkills(query?: NotSkillQuery): Promise<NotSkills> {
+    const answers = await Promise.all(this.#syncs.map(sync => sync.findNotSkills(query)))
     return {
       found: answers.flatMap(({ found }) => found),
       isComplete: answers.every(({ isComplete }) => isComplete),

@@ -4,7 +4,6 @@ import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import { checkOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
-import type { SourceContents } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
 import { SETTLE_OPTIONS, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
@@ -67,10 +66,51 @@ const LAST_REMOTE_RETRY_MS = 300_000
 const JITTER = 0.2
 const BUSY_POLL_MS = 25
 
+/** A sleep before the next scan. */
+interface Sleep {
+  readonly until: number
+  readonly wake: () => void
+}
+
+/** The next sweep, with the values from which its time was calculated. */
+interface PlannedSweep {
+  readonly at: number
+  readonly sweepMs: number
+  readonly lastSweepAt: number
+  readonly cancel: () => void
+}
+
+/** The scans that failed since the last successful scan. */
+interface Failing {
+  readonly thrown: unknown
+  readonly failures: number
+  readonly retryAt: number
+}
+
+/** When what happened last: two wall times, then two monotonic times. */
+interface LastTimes {
+  readonly readAt?: number
+  readonly failedAt?: number
+  readonly sweptAt: number
+  readonly rehashedAt: number
+}
+
 /**
  * Keeps the registry up to date with the contents of one source. Scans the source when a burst of hints is over,
  * sweeps the source at intervals, and retries failed scans. Scans never overlap. The next scan answers all requests
  * that come during a scan. A request waits only for areas that got a hint before the request.
+ *
+ * ```text
+ *           hint, request, sweep, retry            due                    settled
+ *   idle --------------------------------> sleep ------> scan -----------------------------> idle
+ *                                            ^             | changed during the scan
+ *                                            +-------------+
+ *                                                          | throws
+ *                                                          +-------> failing, idle until the retry
+ * ```
+ *
+ * A run (`#run`) goes from the first hint until no hint and no request is left. A source that fails keeps its last
+ * contents, and each further failure doubles the delay of the retry.
  */
 export class SourceSync {
   readonly label: string
@@ -81,32 +121,16 @@ export class SourceSync {
   readonly #settle: Settle
   readonly #abort = new AbortController()
   readonly #requests: ReadingRequests
-  #running: Promise<void> | undefined
-  /**
-   * Whether a run of scans is in progress. Reset synchronously at the end of the run, so that a later request starts a
-   * new run.
-   */
-  #isRunning = false
   #watch: SourceWatch | undefined
-  /** Time at which the sleep before the next scan ends. `#wake` ends the sleep earlier. */
-  #wakeAt = Number.POSITIVE_INFINITY
-  #wake: (() => void) | undefined
-  #cancelSweep: (() => void) | undefined
+  /** Absent while idle. Reset synchronously at the end of a run, so that a later request starts a new run. */
+  #run: Promise<void> | undefined
+  #sleeping: Sleep | undefined
+  #sweep: PlannedSweep | undefined
   #cancelRetry: (() => void) | undefined
-  #lastRehashAt: number
-  #lastSweepAt: number
-  #failures = 0
-  #lastReadAt: number | undefined
-  /** The locations of skills whose newest state the last scan could not read. */
-  #restless: readonly string[] = []
-  #failure: unknown
-  /** The last contents that the registry received. */
-  #contents: SourceContents | undefined
-  #lastErrorAt: number | undefined
-  #retryAt: number | undefined
-  #sweepAt: number | undefined
-  /** The values from which the time of the next sweep was calculated. */
-  #sweepPlan: { readonly sweepMs: number; readonly lastSweepAt: number } | undefined
+  #failing: Failing | undefined
+  #last: LastTimes
+  /** The last reading that the registry received. */
+  #shown: SourceReading | undefined
   #closing: Promise<void> | undefined
 
   /** @throws {SkillError} INVALID_OPTION */
@@ -120,8 +144,8 @@ export class SourceSync {
     this.#policy = settleOf(options.source.settle, options.settle)
     this.#settle = new Settle(this.#policy, options.clock)
     this.#requests = new ReadingRequests(this.#settle)
-    this.#lastRehashAt = options.clock.monotonic()
-    this.#lastSweepAt = this.#lastRehashAt
+    const now = options.clock.monotonic()
+    this.#last = { sweptAt: now, rehashedAt: now }
   }
 
   /** Starts the watch and the first scan. Resolves when the first scan is visible or has failed. */
@@ -149,7 +173,7 @@ export class SourceSync {
     await this.#watch?.drain?.()
     const hasNews = this.#settle.isOpen || this.#hasHints || this.#guarded.state().unwatched !== undefined
     // A running scan of a remote source may take long, so `fresh` does not wait for it.
-    if (source.isRemote === true ? hasNews && !this.#isRunning : hasNews || this.#isRunning)
+    if (source.isRemote === true ? hasNews && this.#run === undefined : hasNews || this.#run !== undefined)
       await this.#request({ depth: 'hinted' })
   }
 
@@ -167,7 +191,7 @@ export class SourceSync {
 
   /** The locations of skills that kept changing, so that their newest state could not be read. */
   get restless(): readonly string[] {
-    return this.#restless
+    return this.#shown?.restless ?? []
   }
 
   /** Finds files and folders of the source that are not skills. */
@@ -177,7 +201,7 @@ export class SourceSync {
 
   /** The error of the last scan; `undefined` if it succeeded. */
   get failure(): unknown {
-    return this.#failure
+    return this.#failing?.thrown
   }
 
   /**
@@ -203,21 +227,18 @@ export class SourceSync {
   status(): SourceStatus {
     const { source, clock } = this.#options
     const { label, origin, trust } = source
-    const version = this.#guarded.version()
+    const { retryAt } = this.#failing ?? {}
+    const nextAt = Math.min(retryAt ?? Infinity, this.#sweep?.at ?? Infinity)
+    const { readAt: lastReadAt, failedAt: lastErrorAt } = this.#last
     return {
-      label,
-      origin,
-      trust,
+      ...{ label, origin, trust },
       ...this.#guarded.state(),
-      ...(this.#options.store.fault === undefined ? {} : { storeFault: this.#options.store.fault.message }),
-      ...defined({ version, lastReadAt: this.#lastReadAt }),
-      failures: this.#failures,
-      ...(this.#failure === undefined ? {} : { lastError: toMessage(this.#failure) }),
-      ...defined({ lastErrorAt: this.#lastErrorAt }),
-      ...(this.#retryAt === undefined ? {} : { retryMs: remaining(this.#retryAt, clock) }),
-      ...(this.#retryAt === undefined && this.#sweepAt === undefined
-        ? {}
-        : { nextReadMs: remaining(Math.min(this.#retryAt ?? Infinity, this.#sweepAt ?? Infinity), clock) }),
+      ...defined({ storeFault: this.#options.store.fault?.message, version: this.#guarded.version() }),
+      failures: this.#failing?.failures ?? 0,
+      ...(this.#failing === undefined ? {} : { lastError: toMessage(this.#failing.thrown) }),
+      ...defined({ lastReadAt, lastErrorAt }),
+      ...(retryAt === undefined ? {} : { retryMs: remaining(retryAt, clock) }),
+      ...(nextAt === Infinity ? {} : { nextReadMs: remaining(nextAt, clock) }),
     }
   }
 
@@ -226,9 +247,9 @@ export class SourceSync {
     this.#abort.abort(new SkillError('CLOSED', 'the runtime is closed'))
     this.#watch?.stop()
     this.#watch = undefined
-    this.#cancelSweep?.()
+    this.#sweep?.cancel()
     this.#cancelRetry?.()
-    await this.#running
+    await this.#run
     this.#closing ??= this.#options.source.close?.()
     await this.#closing
   }
@@ -240,18 +261,21 @@ export class SourceSync {
   #request(demand: ReadingDemand): Promise<void> {
     if (this.#abort.signal.aborted) return Promise.resolve()
     const request = this.#requests.add(demand, this.#watch)
-    if (this.#settle.remainingMs(request) + this.#options.clock.monotonic() < this.#wakeAt) this.#wake?.()
+    const dueAt = this.#settle.remainingMs(request) + this.#options.clock.monotonic()
+    if (this.#sleeping !== undefined && dueAt < this.#sleeping.until) this.#sleeping.wake()
     this.#start()
     return request.promise
   }
 
   #start(): void {
-    if (this.#abort.signal.aborted) return
-    if (!this.#isRunning) this.#running = this.#run()
+    if (this.#abort.signal.aborted || this.#run !== undefined) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#run = promise
+    void this.#scanAll().finally(resolve)
   }
 
-  async #run(): Promise<void> {
-    this.#isRunning = true
+  /** Scans until no hint and no request is left. */
+  async #scanAll(): Promise<void> {
     try {
       while (!this.#requests.isEmpty || this.#settle.isOpen) {
         await this.#waitUntilDue()
@@ -265,7 +289,7 @@ export class SourceSync {
         }
       }
     } finally {
-      this.#isRunning = false
+      this.#run = undefined
     }
     if (this.#abort.signal.aborted) this.#requests.end()
     this.#scheduleSweep()
@@ -315,7 +339,6 @@ export class SourceSync {
       if (taken.isOverdue) this.#settle.endBusy()
       else this.#settle.reopen(reading.unsettled ?? [], taken)
       this.#noteDepth(depth)
-      this.#restless = reading.restless ?? []
       await this.#accept(reading, depth)
       this.#requests.answer(before, depth)
     } catch (thrown) {
@@ -326,8 +349,8 @@ export class SourceSync {
 
   #noteDepth(depth: SourceReadDepth): void {
     const now = this.#options.clock.monotonic()
-    if (depth === 'rehash') this.#lastRehashAt = now
-    if (depth !== 'hinted') this.#lastSweepAt = now
+    if (depth === 'rehash') this.#last = { ...this.#last, rehashedAt: now }
+    if (depth !== 'hinted') this.#last = { ...this.#last, sweptAt: now }
   }
 
   get #hasHints(): boolean {
@@ -343,22 +366,19 @@ export class SourceSync {
   async #accept(reading: SourceReading, depth: SourceReadDepth): Promise<void> {
     const { source, registry, clock, logger } = this.#options
     // A scan of the stored copy does not show that the origin works again.
-    const isStillFailing = reading.isStored === true && this.#failure !== undefined
-    if (!isStillFailing) {
-      this.#failures = 0
-      this.#failure = undefined
-      this.#retryAt = undefined
-    }
-    if (reading.isStored !== true) this.#lastReadAt = clock.now()
-    if (isStillFailing && reading.contents === this.#contents) return
-    this.#contents = reading.contents
+    const isStillFailing = reading.isStored === true && this.#failing !== undefined
+    if (!isStillFailing) this.#failing = undefined
+    if (reading.isStored !== true) this.#last = { ...this.#last, readAt: clock.now() }
+    const isSame = reading.contents === this.#shown?.contents
+    this.#shown = reading
+    if (isStillFailing && isSame) return
     await registry.replace(source.label, reading.contents)
     if (isStillFailing) await this.#report()
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
     // Callers do not wait until the store is flushed to disk. A power loss before the flush could lose the newest
     // revision.
     void this.#flush()
-    if (reading.readAgainMs !== undefined) this.#retryIn(reading.readAgainMs, true)
+    if (reading.readAgainMs !== undefined) this.#requestIn(reading.readAgainMs, 'hinted')
   }
 
   async #flush(): Promise<void> {
@@ -372,62 +392,58 @@ export class SourceSync {
   async #fail(thrown: unknown): Promise<void> {
     const { source, clock, logger } = this.#options
     this.#settle.reset()
-    this.#failure = thrown
-    this.#lastErrorAt = clock.now()
-    const waitMs = Math.max(this.#backoffMs(), askedToWaitMs(thrown))
-    this.#failures++
+    const { failures = 0 } = this.#failing ?? {}
+    const delayMs = Math.max(this.#backoffMs(failures), askedToWaitMs(thrown))
+    this.#failing = { thrown, failures: failures + 1, retryAt: clock.monotonic() + delayMs }
+    this.#last = { ...this.#last, failedAt: clock.now() }
     logger.warn('a source could not be read; its last contents stay', { source: source.label, error: thrown })
     await this.#report()
-    this.#retryIn(waitMs, false)
+    this.#requestIn(delayMs, 'full')
   }
 
   async #report(): Promise<void> {
     const { source, registry } = this.#options
-    const isEmpty = (this.#contents?.entries.length ?? 0) === 0
+    const isEmpty = (this.#shown?.contents.entries.length ?? 0) === 0
     const rest = isEmpty ? 'no skills have been read from it yet' : undefined
-    await registry.reportSource(source.label, describeFailure(source.origin, this.#failure, rest))
+    await registry.reportSource(source.label, describeFailure(source.origin, this.#failing?.thrown, rest))
   }
 
   /**
    * Returns the retry delay. The delay doubles with each failure. Delays for remote sources have a random part,
    * so that many processes do not contact one server at the same time.
    */
-  #backoffMs(): number {
+  #backoffMs(failures: number): number {
     const { source, clock } = this.#options
-    const doubledMs = FIRST_RETRY_MS * 2 ** this.#failures
+    const doubledMs = FIRST_RETRY_MS * 2 ** failures
     if (source.isRemote !== true) return jitter(Math.min(LAST_RETRY_MS, doubledMs), clock)
     return Math.max(FIRST_RETRY_MS, Math.min(LAST_REMOTE_RETRY_MS, doubledMs) * clock.random())
   }
 
-  #retryIn(delayMs: number, isRoutine: boolean): void {
+  /** Requests a scan after a delay. */
+  #requestIn(delayMs: number, depth: SourceReadDepth): void {
     this.#cancelRetry?.()
-    if (!isRoutine) this.#retryAt = this.#options.clock.monotonic() + delayMs
-    const depth = isRoutine ? 'hinted' : 'full'
-    this.#cancelRetry = this.#options.clock.after(delayMs, () => void this.#request({ depth }), {
-      background: true,
-    })
+    const request = (): void => void this.#request({ depth })
+    this.#cancelRetry = this.#options.clock.after(delayMs, request, { background: true })
   }
 
   #scheduleSweep(): void {
     const { clock, rehashMs } = this.#options
     const { sweepMs } = this.#guarded.state()
-    const lastSweepAt = this.#lastSweepAt
+    const { sweptAt: lastSweepAt } = this.#last
     // Node keeps one list of timers per duration, so create no new timer if the time of the next sweep is unchanged.
-    if (this.#sweepPlan?.sweepMs === sweepMs && this.#sweepPlan?.lastSweepAt === lastSweepAt) return
-    this.#cancelSweep?.()
-    this.#sweepAt = undefined
-    this.#sweepPlan = undefined
+    if (this.#sweep?.sweepMs === sweepMs && this.#sweep?.lastSweepAt === lastSweepAt) return
+    this.#sweep?.cancel()
+    this.#sweep = undefined
     if (sweepMs === undefined || this.#abort.signal.aborted) return
-    this.#sweepPlan = { sweepMs, lastSweepAt }
     const sweep = (): void => {
-      this.#sweepPlan = undefined
-      const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
+      this.#sweep = undefined
+      const isRehashDue = clock.monotonic() - this.#last.rehashedAt >= rehashMs
       void this.#request({ depth: isRehashDue ? 'rehash' : 'full' })
     }
     // Neither a scan after a hint nor a scan of unwatched folders postpones the sweep.
-    const delayMs = Math.max(0, jitter(sweepMs, clock) - (clock.monotonic() - this.#lastSweepAt))
-    this.#sweepAt = clock.monotonic() + delayMs
-    this.#cancelSweep = clock.after(delayMs, sweep, { background: true })
+    const delayMs = Math.max(0, jitter(sweepMs, clock) - (clock.monotonic() - lastSweepAt))
+    const cancel = clock.after(delayMs, sweep, { background: true })
+    this.#sweep = { at: clock.monotonic() + delayMs, sweepMs, lastSweepAt, cancel }
   }
 
   async #waitUntilDue(): Promise<void> {
@@ -449,13 +465,12 @@ export class SourceSync {
     if (signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancel = clock.after(delayMs, resolve)
-    this.#wakeAt = clock.monotonic() + delayMs
-    this.#wake = resolve
+    this.#sleeping = { until: clock.monotonic() + delayMs, wake: resolve }
     signal.addEventListener('abort', resolve, { once: true })
     await promise
     cancel()
     signal.removeEventListener('abort', resolve)
-    this.#wake = undefined
+    this.#sleeping = undefined
   }
 }
 
