@@ -84,10 +84,3 @@ describe('the entry points of the core package', () => {
     expect(main && namesOf(main).length).toBeLessThanOrEqual(80)
   })
 })
-
-test('the declarations of skillstoke/client use no file outside their folder, because only this folder is published', () => {
-  const folder = 'packages/cli/dist/client'
-  const files = readdirSync(folder).filter(name => name.endsWith('.d.ts'))
-  expect(files.length).toBeGreaterThan(3)
-  expect(files.filter(name => readFileSync(join(folder, name), 'utf8').includes("'../"))).toEqual([])
-})
