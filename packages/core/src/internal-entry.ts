@@ -43,10 +43,12 @@ export { DEFAULT_HISTORY_LENGTH, LOG_OPTIONS } from './history/revision-log.ts'
 export type { Answering } from './answers/answering.ts'
 export {
   DECISION_VERBS,
+  type DecideWish,
   type DecisionVerb,
   decideSkill,
   GRANT_VERBS,
   type GrantVerb,
+  type GrantWish,
   grantSkill,
 } from './answers/decide-skill.ts'
 export {

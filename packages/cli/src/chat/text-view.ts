@@ -4,11 +4,11 @@ import { shortDigest } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { DevPrinter, type ListeningSession } from '../dev/dev-printer.ts'
 import {
+  formatSteps,
   formatTable,
   type Paint,
   paintStatus,
   shorten,
-  toAdvice,
   toTerminalLine,
   toTerminalText,
 } from '../terminal/output.ts'
@@ -121,14 +121,8 @@ export class TextView implements ChatView {
     print(paint('dim', `generation ${number} ${shortDigest(digest)}; /why NAME explains a status`))
   }
 
-  explained({ steps }: SkillExplanation): void {
-    const { printResult, paint, config } = this.#options
-    const rows = steps.map(({ step, ok, detail }) => [
-      ok ? paint('green', 'yes') : paint('red', 'no'),
-      step,
-      toAdvice(toTerminalLine(detail), config.options),
-    ])
-    printResult(formatTable(rows))
+  explained(explanation: SkillExplanation): void {
+    this.#options.printResult(formatSteps(explanation, this.#options.config))
   }
 
   reloaded(before: Generation, after: Generation): void {

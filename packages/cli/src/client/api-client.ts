@@ -1,9 +1,24 @@
-import { checkOptions, defined, type KnownOptions, LONGEST_TIMER_MS, number } from '@skillstoke/core/internal'
+import {
+  checkOptions,
+  type DecideWish,
+  defined,
+  type GrantWish,
+  type KnownOptions,
+  LONGEST_TIMER_MS,
+  number,
+} from '@skillstoke/core/internal'
 import { createParser } from 'eventsource-parser'
-import { hc, type InferRequestType } from 'hono/client'
+import { hc } from 'hono/client'
 import type { Api } from '../server/api.ts'
 import { ApiError } from './api-error.ts'
-import { type ApiFailure, KEY_HEADER, type RunEvent, type ServerEvent } from './api-types.ts'
+import {
+  type ApiFailure,
+  type FleetRollbackRequest,
+  KEY_HEADER,
+  type RunEvent,
+  type RunRequest,
+  type ServerEvent,
+} from './api-types.ts'
 import type { ChatEvent, ChatRequest } from './chat-types.ts'
 import { readJsonLines } from './json-lines.ts'
 
@@ -41,9 +56,6 @@ const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs:
 const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
 
-type Routes = ReturnType<typeof hc<Api>>
-type BodyOf<Route> = Readonly<InferRequestType<Route> extends { json: infer Body } ? Body : never>
-
 /**
  * A typed client of the API of `stoke dev`. The page, other commands and your own programs use it. A name of a skill may
  * also be the `target` of a row. Each method throws an ApiError if the server refuses the request.
@@ -59,7 +71,7 @@ type BodyOf<Route> = Readonly<InferRequestType<Route> extends { json: infer Body
  */
 export class ApiClient {
   readonly #timeoutMs: number
-  readonly #api: Routes
+  readonly #api: ReturnType<typeof hc<Api>>
 
   constructor(options: ApiClientOptions = {}) {
     checkOptions('ApiClient', options, KNOWN)
@@ -135,7 +147,7 @@ export class ApiClient {
   }
 
   /** Records a decision about a skill. CONFLICT means that a newer revision exists. */
-  async decide(request: BodyOf<Routes['decide']['$post']>) {
+  async decide(request: Omit<DecideWish, 'by'>) {
     return await read(this.#api.decide.$post({ json: request }))
   }
 
@@ -145,13 +157,13 @@ export class ApiClient {
   }
 
   /** Grants or revokes capabilities. */
-  async grant(request: BodyOf<Routes['grant']['$post']>) {
+  async grant(request: Omit<GrantWish, 'by' | 'note'>) {
     return await read(this.#api.grant.$post({ json: request }))
   }
 
   /** Runs a command or a script. Yields progress and output, then the result or the failure. Aborting the signal stops the run. */
   async *run(
-    request: BodyOf<Routes['run']['$post']>,
+    request: RunRequest,
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<RunEvent, void, undefined> {
     checkOptions('run()', options, KNOWN_SIGNAL)
@@ -205,7 +217,7 @@ export class ApiClient {
   }
 
   /** Publishes an earlier version of a skill to a fleet again. Needs the rights of a publisher. */
-  async rollbackFleet(request: BodyOf<Routes['fleet']['rollback']['$post']>) {
+  async rollbackFleet(request: FleetRollbackRequest) {
     return await read(this.#api.fleet.rollback.$post({ json: request }))
   }
 

@@ -37,6 +37,22 @@ export interface SkillScriptsInfo extends DescribedScripts {
   readonly containment: ScriptContainment
 }
 
+/** `POST /api/run` */
+export type RunRequest =
+  | { readonly skill: string; readonly command: string; readonly input: Readonly<Record<string, unknown>> }
+  | { readonly skill: string; readonly path: string; readonly args: readonly string[] }
+
+/** `POST /api/fleet/rollback`: asks for an earlier version of a published skill. */
+export interface FleetRollbackRequest {
+  /** Label of the source that follows the fleet. */
+  readonly source: string
+  readonly skill: string
+  /** @default the newest version with other files */
+  readonly version?: number
+  /** The version that the caller has seen. */
+  readonly expect: number
+}
+
 /** Events that `POST /api/run` sends, one per line. The last event is the result or the failure. */
 export type RunEvent =
   | ({ readonly kind: 'progress' } & CommandProgress)

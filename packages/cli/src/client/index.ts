@@ -21,6 +21,3 @@ export type FleetList = Answer<'fleet'>
 export type SessionList = Answer<'sessions'>
 /** What a reload changed, and every skill whose status is not `ok` after it. */
 export type ReloadResult = Answer<'reload'>
-
-/** A request to run a command or a script. */
-export type RunRequest = Parameters<ApiClient['run']>[0]

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { defined, toMessage } from '@skillstoke/core/internal'
 import { hashToken } from '@skillstoke/mcp/auth'
 import { type ClientEntry, parseClients } from '../config/clients-file.ts'
+import { replaceFile } from '../config/replace-file.ts'
 import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 
 export interface TokenFlags {
@@ -63,12 +64,8 @@ function addToFile(path: string, given: ClientEntry, { replace }: TokenFlags): C
       `${path} already has a client ${JSON.stringify(given.name)}; replace its token with --replace`,
     )
   const entry = { ...file.clients?.find(({ name }) => name === given.name), ...given }
-  const draft = `${path}.${process.pid}.tmp`
   try {
-    writeFileSync(draft, `${JSON.stringify({ ...file, clients: [...others, entry] }, undefined, 2)}\n`, {
-      mode: 0o600,
-    })
-    renameSync(draft, path)
+    replaceFile(path, `${JSON.stringify({ ...file, clients: [...others, entry] }, undefined, 2)}\n`)
   } catch (thrown) {
     throw new UsageError(`the clients cannot be written: ${toMessage(thrown)}`, { cause: thrown })
   }

@@ -4,14 +4,7 @@ import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
 import { toAsked } from '../skills/skill-target.ts'
 import { countTokens } from '../skills/tokens.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  formatTable,
-  printJson,
-  printLine,
-  toAdvice,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { formatSteps, printJson, printLine } from '../terminal/output.ts'
 
 /**
  * Implements `stoke why`: shows which step keeps a skill from reaching conversations. If the name belongs to a folder
@@ -43,13 +36,7 @@ export async function why(
     printJson({ ...answer, from })
     return isServed ? EXIT_OK : EXIT_FINDINGS
   }
-  const paint = createPaint(config.hasColor)
-  const rows = answer.steps.map(({ step, ok, detail }) => [
-    ok ? paint('green', 'yes') : paint('red', 'no'),
-    step,
-    toAdvice(toTerminalLine(detail), config.options),
-  ])
-  printLine(formatTable(rows))
+  printLine(formatSteps(answer, config))
   printLine(describeSource(from, config))
   return isServed ? EXIT_OK : EXIT_FINDINGS
 }

@@ -12,62 +12,28 @@ export interface DemoTurnsOptions {
   readonly question: string | undefined
 }
 
-/**
- * The turns of the demo agent: one for each question of the user, and one for each request that `dev` makes after a
- * change. Never runs two turns at the same time.
- */
-export class DemoTurns {
-  readonly #options: DemoTurnsOptions
-  /** Questions of the user that wait for their turn. */
-  readonly #asked: string[] = []
-  /** The question that is asked when no question of the user waits. */
-  #wanted: string | undefined
-  #running: Promise<void> | undefined
-
-  constructor(options: DemoTurnsOptions) {
-    this.#options = options
-  }
-
+/** The turns of the demo agent. Two turns never run at the same time. */
+export interface DemoTurns {
   /**
    * Requests a turn, which starts when the current turn has ended. Several requests during one turn cause only one more
    * turn.
    */
-  requestTurn(update?: RegistryUpdate): void {
-    this.#wanted = this.#options.question ?? this.#chooseQuestion(update)
-    this.#start()
-  }
-
+  requestTurn(update?: RegistryUpdate): void
   /** Asks a question of the user. Each question gets its own turn, before any turn that `requestTurn` requested. */
-  ask(question: string): void {
-    this.#asked.push(question)
-    this.#start()
-  }
-
+  ask(question: string): void
   /** Resolves when the current turn has ended. */
-  async close(): Promise<void> {
-    this.#asked.length = 0
-    this.#wanted = undefined
-    await this.#running
-  }
+  close(): Promise<void>
+}
 
-  #start(): void {
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined
-    })
-  }
+export function createDemoTurns(options: DemoTurnsOptions): DemoTurns {
+  const { playground, print, signal } = options
+  /** Questions of the user that wait for their turn. */
+  const asked: string[] = []
+  /** The question that is asked when no question of the user waits. */
+  let wanted: string | undefined
+  let running: Promise<void> | undefined
 
-  async #run(): Promise<void> {
-    for (;;) {
-      const asked = this.#asked.shift()
-      const question = asked ?? this.#wanted
-      if (question === undefined || this.#options.signal.aborted) return
-      if (asked === undefined) this.#wanted = undefined
-      await this.#takeTurn(question)
-    }
-  }
-
-  async #takeTurn(question: string): Promise<void> {
-    const { playground, print, signal } = this.#options
+  async function takeTurn(question: string): Promise<void> {
     for await (const event of playground.ask({ question, skill: undefined, conversation: DEMO, signal })) {
       if (event.kind === 'started') print.question(event.turn, question)
       else if (event.kind !== 'failed') print.happened(event)
@@ -75,11 +41,42 @@ export class DemoTurns {
     }
   }
 
-  #chooseQuestion(update: RegistryUpdate | undefined): string {
-    const { scope, skills } = this.#options
-    const isInScope = createScopeTest(scope)
-    const changed = update?.changes.find(change => change.kind !== 'removed' && isInScope(change.name))?.name
-    const name = changed ?? skills.current.list().find(skill => isInScope(skill.name))?.name
-    return name === undefined ? 'What can you do?' : `Use the skill "${name}".`
+  async function run(): Promise<void> {
+    for (;;) {
+      const first = asked.shift()
+      const question = first ?? wanted
+      if (question === undefined || signal.aborted) return
+      if (first === undefined) wanted = undefined
+      await takeTurn(question)
+    }
   }
+
+  const start = (): void => {
+    running ??= run().finally(() => {
+      running = undefined
+    })
+  }
+
+  return {
+    requestTurn: update => {
+      wanted = options.question ?? chooseQuestion(update, options)
+      start()
+    },
+    ask: question => {
+      asked.push(question)
+      start()
+    },
+    close: async () => {
+      asked.length = 0
+      wanted = undefined
+      await running
+    },
+  }
+}
+
+function chooseQuestion(update: RegistryUpdate | undefined, { scope, skills }: DemoTurnsOptions): string {
+  const isInScope = createScopeTest(scope)
+  const changed = update?.changes.find(change => change.kind !== 'removed' && isInScope(change.name))?.name
+  const name = changed ?? skills.current.list().find(skill => isInScope(skill.name))?.name
+  return name === undefined ? 'What can you do?' : `Use the skill "${name}".`
 }

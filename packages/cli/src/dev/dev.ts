@@ -6,7 +6,7 @@ import { defined, toMessage } from '@skillstoke/core/internal'
 import { createSkillsServer } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
-import { DevServer } from '../server/dev-server.ts'
+import { type DevServer, startDevServer } from '../server/dev-server.ts'
 import { MAX_OPEN_CHATS, Playground } from '../server/playground.ts'
 import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
 import { toSessionOptions } from '../server/session-key.ts'
@@ -19,10 +19,10 @@ import { createPaint, printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
 import { listenForSignals } from '../terminal/signals.ts'
 import { printCommands } from './command-printer.ts'
-import { DemoTurns } from './demo-turns.ts'
+import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
 import { actOnKey } from './key-actions.ts'
-import { BrowserOpener } from './open-in-browser.ts'
+import { createBrowserOpener } from './open-in-browser.ts'
 
 export interface DevFlags {
   /** Question for the demo agent, asked at the start and after each change. */
@@ -69,7 +69,7 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
       model: config.model.model ?? 'offline',
       onChange: tellSessions,
     })
-    const turns = new DemoTurns({
+    const turns = createDemoTurns({
       ...{ playground, skills, print, question },
       scope: config.scope,
       signal: end.signal,
@@ -82,7 +82,7 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
         ...scope,
       }),
     )
-    const server = parts.use(await DevServer.start({ config, skills, mcp, playground, countTokens }))
+    const server = parts.use(await startDevServer({ config, skills, mcp, playground, countTokens }))
     parts.defer(tellOthers(config, server))
     await print.start(skills)
     parts.defer(printCommands(skills, { print: printAbove, paint }))
@@ -94,7 +94,7 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
       }),
     )
     if (config.isInteractive) {
-      const opener = parts.use(new BrowserOpener(join(config.stateDirectory, 'run')))
+      const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))
       const onKey = (key: string): void => {
         const targets = { answering, print, terminal, turns, end, opener, pageUrl: server.pageUrl }
         actOnKey(key, targets).catch((error: unknown) => print.keyFailed(key, toMessage(error)))

@@ -10,41 +10,35 @@ import { setTimeout } from 'node:timers/promises'
 const START_MS = 2_000
 
 /** Opens pages in the browser, and hides their secret address from other users of the machine. */
-export class BrowserOpener implements Disposable {
-  readonly #folder: string
-  readonly #file: string
+export interface BrowserOpener extends Disposable {
+  /** @throws when no program can open the page, or the program fails */
+  open(url: string): Promise<void>
+}
 
-  /** @param folder the folder for a temporary file that only the user can read */
-  constructor(folder: string) {
-    this.#folder = folder
-    this.#file = join(folder, `open-${process.pid}.html`)
-  }
-
-  /**
-   * Opens a private file that redirects to the URL, because all users of the machine can read the arguments of a
-   * process.
-   * @throws when no program can open the file, or the program fails
-   */
-  async open(url: string): Promise<void> {
-    const address = url.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
-    const page = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">\n`
-    this[Symbol.dispose]()
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-    writeFileSync(this.#file, page, { mode: 0o600, flag: 'wx' })
-    const [command, args] = toCommand(this.#file)
-    const child = spawn(command, args, { stdio: 'ignore', detached: true })
-    const exited = new Promise<void>((resolve, reject) => {
-      child.once('error', reject)
-      child.once('exit', code =>
-        code === 0 ? resolve() : reject(new Error(`${command} ended with ${code ?? 'a signal'}`)),
-      )
-    })
-    await Promise.race([exited, setTimeout(START_MS, undefined, { ref: false })])
-    child.unref()
-  }
-
-  [Symbol.dispose](): void {
-    rmSync(this.#file, { force: true })
+/** @param folder the folder for a temporary file that only the user can read */
+export function createBrowserOpener(folder: string): BrowserOpener {
+  const file = join(folder, `open-${process.pid}.html`)
+  const remove = (): void => rmSync(file, { force: true })
+  return {
+    open: async url => {
+      // A private file redirects to the URL, because all users of the machine can read the arguments of a process.
+      const address = url.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
+      const page = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">\n`
+      remove()
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      writeFileSync(file, page, { mode: 0o600, flag: 'wx' })
+      const [command, args] = toCommand(file)
+      const child = spawn(command, args, { stdio: 'ignore', detached: true })
+      const exited = new Promise<void>((resolve, reject) => {
+        child.once('error', reject)
+        child.once('exit', code =>
+          code === 0 ? resolve() : reject(new Error(`${command} ended with ${code ?? 'a signal'}`)),
+        )
+      })
+      await Promise.race([exited, setTimeout(START_MS, undefined, { ref: false })])
+      child.unref()
+    },
+    [Symbol.dispose]: remove,
   }
 }
 

@@ -7,17 +7,16 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
-  renameSync,
   rmdirSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { toMessage } from '@skillstoke/core/internal'
 import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
 import { parse as parseToml, stringify as stringifyToml } from 'smol-toml'
+import { replaceFile } from '../config/replace-file.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 import type { McpClient } from './client-table.ts'
 
@@ -103,7 +102,12 @@ export function writeEdit({ path, before, after, isEmpty }: ConfigEdit): void {
     if (backup !== undefined) copyFileSync(target, backup)
     // Another program manages the target of a link, so only its content changes.
     if (isEmpty && target === path) rmSync(target)
-    else writeBeside(target, after, before !== undefined)
+    else {
+      // Configuration files of clients may contain tokens, so a new file is private.
+      replaceFile(target, after, before === undefined ? 0o600 : statSync(target).mode & 0o777)
+      if (readFileSync(target, 'utf8') !== after)
+        throw new Error(`${target} has another content than was written`)
+    }
   } catch (thrown) {
     const kept = backup !== undefined && existsSync(backup) ? `; a copy of the file before is ${backup}` : ''
     throw new UsageError(`the configuration cannot be written: ${toMessage(thrown)}${kept}`, {
@@ -118,19 +122,6 @@ export function writeEdit({ path, before, after, isEmpty }: ConfigEdit): void {
 function removeIfEmpty(folder: string): void {
   if (!basename(folder).startsWith('.') || folder === process.cwd()) return
   if (readdirSync(folder).length === 0) rmdirSync(folder)
-}
-
-/** Replaces a file at once, and reads it back. */
-function writeBeside(target: string, text: string, isThere: boolean): void {
-  const draft = `${target}.${process.pid}.tmp`
-  try {
-    // Configuration files of clients may contain tokens, so a new file is private.
-    writeFileSync(draft, text, { mode: isThere ? statSync(target).mode & 0o777 : 0o600 })
-    renameSync(draft, target)
-  } finally {
-    rmSync(draft, { force: true })
-  }
-  if (readFileSync(target, 'utf8') !== text) throw new Error(`${target} has another content than was written`)
 }
 
 /** Returns the file that a path names. If the path is a link, returns its target, even if the target does not exist yet. */

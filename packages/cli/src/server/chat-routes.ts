@@ -46,7 +46,7 @@ export function createChatRoutes(options: ApiOptions) {
       const id = context.req.param('id')
       await lookAgain(skills)
       const { session, system, messages, isBusy } = (await playground.open(id)) ?? failUnknown(id)
-      return reply(context, {
+      return reply<ChatDetail>(context, {
         ...state.infoOf(session, skills.current),
         model: playground.model,
         isAnswering: isBusy,
@@ -57,7 +57,7 @@ export function createChatRoutes(options: ApiOptions) {
           description,
           inputSchema,
         })),
-      } satisfies ChatDetail)
+      })
     })
 }
 

@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { dirname, join } from 'node:path'
 import { defined } from '@skillstoke/core/internal'
 import type { Config, ServerConfig } from '../config/config.ts'
+import { replaceFile } from '../config/replace-file.ts'
 import { listenOn } from './http-server.ts'
 import { toRunFileRoots } from './run-file.ts'
 
@@ -47,11 +48,9 @@ export async function listenAs(
   const used = await listenOn(server, host, wanted)
   if (!isRemembered) return used
   const identity = { token, ...defined({ port: read(path)?.port ?? (isPortNamed ? undefined : used) }) }
-  const draft = `${path}.${process.pid}.tmp`
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    writeFileSync(draft, `${JSON.stringify(identity)}\n`, { mode: 0o600 })
-    renameSync(draft, path)
+    replaceFile(path, `${JSON.stringify(identity)}\n`)
   } catch {
     // The state directory is full or read-only, which the runtime reports by itself.
   }

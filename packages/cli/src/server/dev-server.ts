@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Server } from 'node:http'
 import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
 import type { SkillMcp } from '@skillstoke/mcp'
 import { Hono } from 'hono'
@@ -9,10 +8,10 @@ import { readVersion } from '../config/version.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { createApi } from './api.ts'
 import { fail, onApiError } from './api-failure.ts'
-import { type DevIdentityFile, findIdentity, listenAs } from './dev-identity.ts'
+import { findIdentity, listenAs } from './dev-identity.ts'
 import { closeHttpServer, createHttpServer, toHostName } from './http-server.ts'
 import { LiveState } from './live-state.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createMetrics } from './metrics.ts'
 import { addCaching, addSecurityHeaders, servePage } from './page-files.ts'
 import type { Playground } from './playground.ts'
 import { RequestGuard } from './request-guard.ts'
@@ -25,109 +24,73 @@ export interface DevServerOptions {
   readonly playground: Playground
 }
 
+/** The running server. Disposing it ends every stream and stops listening. */
+export interface DevServer extends AsyncDisposable {
+  readonly startId: string
+  readonly token: string
+  /** Address of the server, without the token. */
+  readonly url: string
+  /** Address of the page. The token is in the fragment, which browsers never send to a server. */
+  readonly pageUrl: string
+  readonly mcpUrl: string
+  readonly state: LiveState
+}
+
 const KEEP_ALIVE_MS = 15_000
 const MAX_EVENT_STREAMS = 256
 
-/** Serves the page, the API and the MCP endpoint of `stoke dev` on one port. */
-export class DevServer implements AsyncDisposable {
-  readonly startId: string = randomBytes(6).toString('hex')
-  readonly token: string
-  readonly state: LiveState
-  readonly #config: Config
-  readonly #identity: DevIdentityFile
-  readonly #guard: RequestGuard
-  readonly #server: Server
-  readonly #metrics: Metrics
-  readonly #end = new AbortController()
-  #port = 0
-  #closing: Promise<void> | undefined
-
-  /** Starts listening. @throws {UsageError} when the named port is in use, or the address cannot be used */
-  static async start(options: DevServerOptions): Promise<DevServer> {
-    const server = new DevServer(options, await createMetrics(options.skills))
-    try {
-      await server.#listen()
-      return server
-    } catch (thrown) {
-      await server.close()
-      throw thrown
-    }
+/**
+ * Serves the page, the API and the MCP endpoint of `stoke dev` on one port.
+ * @throws {UsageError} when the named port is in use, or the address cannot be used
+ */
+export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
+  const { config, skills, mcp, playground, countTokens } = options
+  const { host, allowedHosts, maxSessions = DEFAULT_MAX_SESSIONS } = config.server
+  const startId = randomBytes(6).toString('hex')
+  const identity = findIdentity(config, 'dev')
+  const token = config.server.token ?? identity.token
+  const state = new LiveState({
+    ...{ skills, countTokens, startId },
+    version: readVersion(),
+    stateDirectory: config.stateDirectory,
+    model: playground.model,
+    rootPaths: pathsOf(config),
+    turnsOf: id => playground.turnsOf(id),
+  })
+  const guard = new RequestGuard({ token, allowedHosts: [toHostName(host), ...allowedHosts] })
+  const metrics = await createMetrics(skills)
+  const end = new AbortController()
+  const api = createApi({
+    ...{ state, playground, guard, startId },
+    answering: toAnswering(skills, config),
+    keepAliveMs: KEEP_ALIVE_MS,
+    maxEventStreams: MAX_EVENT_STREAMS,
+    signal: end.signal,
+  })
+  const app = new Hono()
+  app.use(addSecurityHeaders)
+  app.use(guard.checkAddress)
+  app.all('/mcp', guard.checkToken, context => mcp.fetch(context.req.raw))
+  app.get('/metrics', guard.checkToken, async () => await metrics.toResponse())
+  app.route('/api', api)
+  app.get('*', addCaching, servePage)
+  app.notFound(context => fail(404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
+  app.onError(onApiError)
+  const server = createHttpServer(app.fetch, { maxSessions })
+  const close = async (): Promise<void> => {
+    end.abort()
+    await state.close()
+    await closeHttpServer(server)
+    metrics[Symbol.dispose]()
   }
-
-  private constructor({ config, skills, mcp, playground, countTokens }: DevServerOptions, metrics: Metrics) {
-    this.#metrics = metrics
-    this.#config = config
-    this.#identity = findIdentity(config, 'dev')
-    this.token = config.server.token ?? this.#identity.token
-    this.state = new LiveState({
-      skills,
-      countTokens,
-      startId: this.startId,
-      version: readVersion(),
-      stateDirectory: config.stateDirectory,
-      model: playground.model,
-      rootPaths: pathsOf(config),
-      turnsOf: id => playground.turnsOf(id),
-    })
-    const { host, allowedHosts } = config.server
-    this.#guard = new RequestGuard({ token: this.token, allowedHosts: [toHostName(host), ...allowedHosts] })
-    const app = new Hono()
-    app.use(addSecurityHeaders)
-    app.use(this.#guard.checkAddress)
-    app.all('/mcp', this.#guard.checkToken, context => mcp.fetch(context.req.raw))
-    app.get('/metrics', this.#guard.checkToken, async () => await metrics.toResponse())
-    app.route(
-      '/api',
-      createApi({
-        answering: toAnswering(skills, config),
-        state: this.state,
-        playground,
-        guard: this.#guard,
-        startId: this.startId,
-        keepAliveMs: KEEP_ALIVE_MS,
-        maxEventStreams: MAX_EVENT_STREAMS,
-        signal: this.#end.signal,
-      }),
-    )
-    app.get('*', addCaching, servePage)
-    app.notFound(context => fail(404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
-    app.onError(onApiError)
-    const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
-    this.#server = createHttpServer(app.fetch, { maxSessions })
-  }
-
-  /** Address of the server, without the token. */
-  get url(): string {
-    return `http://${toHostName(this.#config.server.host)}:${this.#port}`
-  }
-
-  /** Address of the page. The token is in the fragment, which browsers never send to a server. */
-  get pageUrl(): string {
-    return `${this.url}/#token=${encodeURIComponent(this.token)}`
-  }
-
-  get mcpUrl(): string {
-    return `${this.url}/mcp`
-  }
-
-  /** Ends every stream and stops listening. Idempotent. */
-  close(): Promise<void> {
-    this.#closing ??= (async () => {
-      this.#end.abort()
-      await this.state.close()
-      await closeHttpServer(this.#server)
-      this.#metrics[Symbol.dispose]()
-    })()
-    return this.#closing
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
-  }
-
-  async #listen(): Promise<void> {
-    const { server } = this.#config
-    this.#port = await listenAs(this.#identity, this.#server, server, server.token === undefined)
-    this.#guard.listening(this.#port)
+  try {
+    const port = await listenAs(identity, server, config.server, config.server.token === undefined)
+    guard.listening(port)
+    const url = `http://${toHostName(host)}:${port}`
+    const pageUrl = `${url}/#token=${encodeURIComponent(token)}`
+    return { startId, token, url, pageUrl, mcpUrl: `${url}/mcp`, state, [Symbol.asyncDispose]: close }
+  } catch (thrown) {
+    await close()
+    throw thrown
   }
 }

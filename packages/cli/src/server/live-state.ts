@@ -13,7 +13,7 @@ import { EventLog } from './event-log.ts'
 import { timeOfUpdate } from './save-age.ts'
 import { SkillRows } from './skill-rows.ts'
 import { toProblem, toTimelineChange, toTimelineEntry } from './timeline.ts'
-import { TokenCounts } from './token-counts.ts'
+import { createTokenCounts, type TokenCounts } from './token-counts.ts'
 
 export interface LiveStateOptions {
   readonly skills: SkillRuntime
@@ -52,7 +52,7 @@ export class LiveState {
   constructor(options: LiveStateOptions) {
     this.#options = options
     const { skills, countTokens } = options
-    this.#tokens = new TokenCounts({ skills, countTokens, onCounted: () => this.#refreshRows() })
+    this.#tokens = createTokenCounts({ skills, countTokens, onCounted: () => this.#refreshRows() })
     this.#rows = new SkillRows()
     this.#told = skills.current
     this.#rows.replace(this.#toRows(this.#told))

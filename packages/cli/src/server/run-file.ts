@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { isAlive } from '@skillstoke/core/internal/node'
@@ -15,6 +6,7 @@ import type { ApiClient } from '../client/api-client.ts'
 import { ApiError } from '../client/api-error.ts'
 import type { ServerStatus } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
+import { replaceFile } from '../config/replace-file.ts'
 
 /** The file with which other processes of the same user find a running `stoke dev`. */
 export interface RunFile {
@@ -59,18 +51,13 @@ export function writeRunFile(
   config: Config,
   dev: { readonly url: string; readonly startId: string; readonly token: string },
 ): () => void {
-  const folder = join(config.stateDirectory, FOLDER)
-  const path = join(folder, `${process.pid}.json`)
+  const path = join(config.stateDirectory, FOLDER, `${process.pid}.json`)
   const { url, startId, token } = dev
   const roots = toRunFileRoots(config)
   const file: RunFile = { url, host: hostname(), pid: process.pid, startId, token, roots }
   const write = (): void => {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    const draft = `${path}.${startId}.tmp`
-    rmSync(draft, { force: true }) // left by a failed write
-    writeFileSync(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
-    chmodSync(draft, 0o600)
-    renameSync(draft, path)
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    replaceFile(path, `${JSON.stringify(file, undefined, 2)}\n`)
   }
   write()
   const timer = setInterval(() => {

@@ -1,3 +1,6 @@
+import { LATE, waitAtMost } from '@skillstoke/core/internal'
+import { systemClock } from '@skillstoke/core/source'
+
 export interface LineStreamOptions {
   /** Interval of blank lines, which keep the connection open while no item comes. */
   readonly keepAliveMs: number
@@ -19,9 +22,9 @@ export function streamLines(
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       next ??= items.next()
-      const item = await orAfter(keepAliveMs, next)
+      const item = await waitAtMost(systemClock, keepAliveMs, next)
       if (isCancelled) return
-      if (item === undefined) controller.enqueue(encoder.encode('\n'))
+      if (item === LATE) controller.enqueue(encoder.encode('\n'))
       else {
         next = undefined
         if (item.done === true) controller.close()
@@ -34,17 +37,4 @@ export function streamLines(
       await items.return()
     },
   })
-}
-
-/** Waits for the work, but not longer than `ms`. Then returns `undefined`, and the work continues. */
-async function orAfter<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(() => resolve(undefined), ms)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

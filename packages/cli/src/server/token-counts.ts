@@ -12,74 +12,68 @@ export interface TokenCountsOptions {
   readonly onCounted: () => void
 }
 
-/** Counts the tokens of skills in the background, and counts each revision only once. */
-export class TokenCounts {
-  readonly #options: TokenCountsOptions
-  /** Counts by skill. Null if the revision can no longer be read. */
-  readonly #counts = new WeakMap<Skill, SkillTokens | null>()
-  readonly #wanted = new Set<Skill>()
-  #running: Promise<void> | undefined
-  /**
-   * Whether skills are being counted. Becomes false in the same tick in which the queue becomes empty, while the
-   * promise `#running` settles later.
-   */
-  #isRunning = false
-  #isClosed = false
-
-  constructor(options: TokenCountsOptions) {
-    this.#options = options
-  }
-
+/** The token counts of skills. Counts in the background, and counts each revision only once. */
+export interface TokenCounts {
   /**
    * Returns the token counts of a skill. Returns null while the tokens are being counted, and for a skill that cannot
    * be read or was not retrieved yet.
    */
-  get(skill: Skill): SkillTokens | null {
-    const known = this.#counts.get(skill)
-    if (known !== undefined) return known
-    // Counting must not retrieve the files of a skill that was not loaded yet.
-    if (!this.#isClosed && this.#options.skills.isStored(skill)) {
-      this.#wanted.add(skill)
-      if (!this.#isRunning) this.#running = this.#run()
-    }
-    return null
-  }
+  get(skill: Skill): SkillTokens | null
+  close(): Promise<void>
+}
 
-  async close(): Promise<void> {
-    this.#isClosed = true
-    this.#wanted.clear()
-    await this.#running
-  }
+export function createTokenCounts({ skills, countTokens, onCounted }: TokenCountsOptions): TokenCounts {
+  /** Counts by skill. Null if the revision can no longer be read. */
+  const counts = new WeakMap<Skill, SkillTokens | null>()
+  const wanted = new Set<Skill>()
+  let running: Promise<void> | undefined
+  // Becomes false in the same tick in which the queue becomes empty, while the promise `running` settles later.
+  let isRunning = false
+  let isClosed = false
 
-  async #run(): Promise<void> {
-    this.#isRunning = true
-    try {
-      await setImmediate()
-      let sliceEnd = performance.now() + SLICE_MS
-      for (const skill of this.#wanted) {
-        this.#wanted.delete(skill)
-        this.#counts.set(skill, await this.#count(skill))
-        if (performance.now() < sliceEnd) continue
-        await setImmediate()
-        sliceEnd = performance.now() + SLICE_MS
-      }
-    } finally {
-      this.#isRunning = false
-    }
-    if (!this.#isClosed) this.#options.onCounted()
-  }
-
-  /**
-   * Counts the tokens of a skill. Returns null instead of throwing if the skill cannot be read, because a missing count
-   * does no harm.
-   */
-  async #count(skill: Skill): Promise<SkillTokens | null> {
-    const { skills, countTokens } = this.#options
+  /** Returns null instead of throwing if the skill cannot be read, because a missing count does no harm. */
+  async function count(skill: Skill): Promise<SkillTokens | null> {
     try {
       const body = await skills.readBody(skill)
       return { listed: countTokens(`${skill.name} ${skill.description}`), body: countTokens(body) }
     } catch {
       return null
     }
+  }
+
+  async function run(): Promise<void> {
+    isRunning = true
+    try {
+      await setImmediate()
+      let sliceEnd = performance.now() + SLICE_MS
+      for (const skill of wanted) {
+        wanted.delete(skill)
+        counts.set(skill, await count(skill))
+        if (performance.now() < sliceEnd) continue
+        await setImmediate()
+        sliceEnd = performance.now() + SLICE_MS
+      }
+    } finally {
+      isRunning = false
+    }
+    if (!isClosed) onCounted()
+  }
+
+  return {
+    get: skill => {
+      const known = counts.get(skill)
+      if (known !== undefined) return known
+      // Counting must not retrieve the files of a skill that was not loaded yet.
+      if (!isClosed && skills.isStored(skill)) {
+        wanted.add(skill)
+        if (!isRunning) running = run()
+      }
+      return null
+    },
+    close: async () => {
+      isClosed = true
+      wanted.clear()
+      await running
+    },
   }
 }

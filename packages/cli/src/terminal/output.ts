@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { type Diagnostic, type SkillStatus, showHiddenText } from '@skillstoke/core'
+import { type Diagnostic, type SkillExplanation, type SkillStatus, showHiddenText } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
 import { leadsOut } from '../config/real-path.ts'
 import { toCommandLine } from './command-line.ts'
@@ -162,6 +162,21 @@ export function paintDiff(text: string, paint: Paint): string {
       line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line,
     )
     .join('\n')
+}
+
+/** Formats the steps by which a skill reaches a conversation. */
+export function formatSteps(
+  { steps }: SkillExplanation,
+  { options, hasColor }: { readonly options: readonly string[]; readonly hasColor: boolean },
+): string {
+  const paint = createPaint(hasColor)
+  return formatTable(
+    steps.map(({ step, ok, detail }) => [
+      ok ? paint('green', 'yes') : paint('red', 'no'),
+      step,
+      toAdvice(toTerminalLine(detail), options),
+    ]),
+  )
 }
 
 /** Returns the text as one line of at most `length` characters. */
