@@ -4,7 +4,7 @@ import { sourceAliases } from './scripts/source-aliases.ts'
 import { ENDURANCE, PACKED, SDKS, SYSTEM, UNIT } from './scripts/test-projects.ts'
 
 // Uses more workers than cores, because many tests mostly wait for a process, a server or a deadline.
-const shared = { testTimeout: 30_000, hookTimeout: 30_000, maxWorkers: 4 }
+const shared = { testTimeout: 30_000, hookTimeout: 30_000, maxWorkers: 5 }
 
 export default defineConfig({
   test: {
