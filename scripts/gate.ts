@@ -22,7 +22,7 @@ interface Step {
 }
 
 const IS_CI = Boolean(process.env['CI'])
-/** Files that differ from the upstream branch; `undefined` if there is no upstream branch. */
+/** Files that changed since the upstream branch; `undefined` if there is no upstream branch. */
 const CHANGED = IS_CI ? undefined : listChanged()
 const MANIFESTS = ['package.json', 'package-lock.json']
 const touches = (...beginnings: readonly string[]): boolean => hasAny(CHANGED, beginnings)
@@ -180,7 +180,7 @@ if (isReady.every(Boolean)) {
   process.exitCode = report(areGreen.every(Boolean) && isEnduranceGreen, counts)
 } else process.exitCode = 1
 
-/** Lists the files that differ from the upstream branch, including new files. */
+/** Lists the files that changed since the upstream branch, including new files. */
 function listChanged(): readonly string[] | undefined {
   const git = (...args: string[]): string[] =>
     execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
@@ -188,7 +188,7 @@ function listChanged(): readonly string[] | undefined {
       .filter(Boolean)
   try {
     return [
-      ...git('diff', '--name-only', '-z', '@{upstream}'),
+      ...git('diff', '--merge-base', '--name-only', '-z', '@{upstream}'),
       ...git('ls-files', '--others', '--exclude-standard', '-z'),
     ]
   } catch {
