@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
 import { sourceAliases } from './scripts/source-aliases.ts'
-import { ENDURANCE, SYSTEM, UNIT } from './scripts/test-projects.ts'
+import { ENDURANCE, PACKED, SDKS, SYSTEM, UNIT } from './scripts/test-projects.ts'
 
 // Uses more workers than cores, because many tests mostly wait for a process, a server or a deadline.
-const shared = { testTimeout: 30_000, hookTimeout: 30_000, maxWorkers: 4 }
+const shared = { testTimeout: 30_000, hookTimeout: 30_000, maxWorkers: 5 }
 
 export default defineConfig({
   test: {
@@ -12,6 +13,8 @@ export default defineConfig({
     projects: [
       { resolve: { alias: sourceAliases() }, test: { ...shared, ...UNIT, isolate: false } },
       { test: { ...shared, ...SYSTEM } },
+      ...(existsSync('tests/sdks/node_modules') ? [{ test: { ...shared, ...SDKS } }] : []),
+      { test: { ...shared, ...PACKED } },
       { test: { ...shared, ...ENDURANCE } },
     ],
   },

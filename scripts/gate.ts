@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node
 import { setPriority } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fetchNatsServers } from './nats-server.ts'
+import { fetchNatsServers, findNatsServer } from './nats-server.ts'
 import { toPortable } from './portable-command.ts'
 
 // The complete check before a commit, in CI and before a release. Each step is a command that can also be run alone. First,
@@ -22,11 +22,10 @@ interface Step {
 }
 
 const IS_CI = Boolean(process.env['CI'])
-/** Files that differ from the upstream branch; `undefined` if there is no upstream branch. */
+/** Files that changed since the upstream branch; `undefined` if there is no upstream branch. */
 const CHANGED = IS_CI ? undefined : listChanged()
 const MANIFESTS = ['package.json', 'package-lock.json']
-const touches = (...beginnings: readonly string[]): boolean =>
-  CHANGED === undefined || CHANGED.some(path => beginnings.some(each => path.startsWith(each)))
+const touches = (...beginnings: readonly string[]): boolean => hasAny(CHANGED, beginnings)
 
 const RESULTS = '.tmp/test-results.json'
 const OLD_NODE_RESULTS = '.tmp/old-node-results.json'
@@ -77,12 +76,28 @@ const leftOut = {
   site: !touches('site', 'docs', 'README.md'),
 }
 
+mkdirSync('.tmp', { recursive: true })
+const folders = ['tests/runtimes', 'tests/sdks', ...(leftOut.site ? [] : ['site'])]
+const programs = listMissingPrograms()
+const missing = [
+  ...programs,
+  ...(['newest', 'oldest'] as const).flatMap(each => (findNatsServer(each) ? [] : [`${each} nats-server`])),
+  ...folders.filter(folder => !isInstalled(folder)).map(folder => `npm packages of ${folder}`),
+]
+console.log(missing.length === 0 ? 'installs nothing' : `installs ${missing.join(', ')}`)
+for (const [what, isLeftOut] of Object.entries(leftOut)) if (isLeftOut) console.log(`leaves out: ${what}`)
+installPrograms(programs)
+fetchNatsServers()
+const isFolderReady = new Map(folders.map(folder => [folder, installFolder(folder)]))
+const hasSdks = isFolderReady.get('tests/sdks') === true
+const hasSite = isFolderReady.get('site') !== false
+
 const tests: Step = {
   name: 'tests and examples',
   command: [
     ...['vitest', 'run', '--project=unit', '--project=system'],
-    ...(leftOut.sdks ? ['--exclude=tests/sdks/**'] : []),
-    ...(leftOut.packed ? ['--exclude=tests/packed-packages.test.ts'] : []),
+    ...(leftOut.sdks || !hasSdks ? [] : ['--project=sdks']),
+    ...(leftOut.packed ? [] : ['--project=packed']),
     ...reportTo(RESULTS),
   ],
 }
@@ -90,7 +105,7 @@ const tests: Step = {
 /** These tests run after all others, because they check what users see under a load of their own. */
 const enduranceTests: Step = {
   name: 'endurance tests',
-  command: ['vitest', 'run', '--project=endurance', '--maxWorkers=2', ...reportTo(ENDURANCE_RESULTS)],
+  command: ['vitest', 'run', '--project=endurance', '--maxWorkers=3', ...reportTo(ENDURANCE_RESULTS)],
 }
 
 /**
@@ -120,7 +135,7 @@ const oldNodeTests: Step = {
     join(OLD_NODE, 'node'),
     'node_modules/vitest/vitest.mjs',
     'run',
-    ...['--project=system', '--project=unit', '--maxWorkers=2'],
+    ...['--project=system', '--project=unit', '--maxWorkers=1'],
     ...OLD_NODE_TESTS,
     ...reportTo(OLD_NODE_RESULTS),
   ],
@@ -136,16 +151,6 @@ const ONE_SKIPPED: Counts = { passed: 0, failed: 0, skipped: 1 }
 
 const LOW_PRIORITY = 10
 
-mkdirSync('.tmp', { recursive: true })
-console.log(
-  'installs what the tests need and this machine lacks: packages from npm, programs with apt-get as root',
-)
-for (const [what, isLeftOut] of Object.entries(leftOut)) if (isLeftOut) console.log(`leaves out: ${what}`)
-installPrograms()
-fetchNatsServers()
-installFolder('tests/runtimes', 'the runtimes for the tests of the packages')
-const hasSdks = installFolder('tests/sdks', 'the agent SDKs for the tests of the adapters')
-const hasSite = leftOut.site || installFolder('site', 'the generator of the documentation site')
 const hasOldNode = existsSync(OLD_NODE)
 const isReady = await Promise.all([run(format), runAll(builds)])
 if (isReady.every(Boolean)) {
@@ -172,7 +177,7 @@ if (isReady.every(Boolean)) {
   process.exitCode = report(areGreen.every(Boolean) && isEnduranceGreen, counts)
 } else process.exitCode = 1
 
-/** Lists the files that differ from the upstream branch, including new files. */
+/** Lists the files that changed since the upstream branch, including new files. */
 function listChanged(): readonly string[] | undefined {
   const git = (...args: string[]): string[] =>
     execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
@@ -180,7 +185,7 @@ function listChanged(): readonly string[] | undefined {
       .filter(Boolean)
   try {
     return [
-      ...git('diff', '--name-only', '-z', '@{upstream}'),
+      ...git('diff', '--merge-base', '--name-only', '-z', '@{upstream}'),
       ...git('ls-files', '--others', '--exclude-standard', '-z'),
     ]
   } catch {
@@ -188,9 +193,20 @@ function listChanged(): readonly string[] | undefined {
   }
 }
 
+function hasAny(paths: readonly string[] | undefined, beginnings: readonly string[]): boolean {
+  return paths === undefined || paths.some(path => beginnings.some(each => path.startsWith(each)))
+}
+
 /** Returns whether what npm would publish may differ from the upstream branch. */
 function hasNewPackage(directory: string): boolean {
-  return touches(...MANIFESTS, 'scripts/bundle.ts', 'scripts/published.ts', 'tsconfig', `${directory}/`)
+  const paths = CHANGED?.filter(path => !/\.test(?:-d)?\.ts$/.test(path))
+  return hasAny(paths, [
+    ...MANIFESTS,
+    'scripts/bundle.ts',
+    'scripts/published.ts',
+    'tsconfig',
+    `${directory}/`,
+  ])
 }
 
 function reportTo(file: string): readonly string[] {
@@ -264,12 +280,11 @@ function readManifest(directory: string): { readonly private?: boolean } {
 }
 
 /** Installs packages that only the gate needs. Returns false if the installation fails. In this case, the steps that need these packages are skipped, and the summary counts the skipped steps. */
-function installFolder(folder: string, purpose: string): boolean {
+function installFolder(folder: string): boolean {
   if (isInstalled(folder)) return true
-  console.log(`installing ${purpose}`)
   const [npm, ...args] = toPortable(['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'])
   const { status } = spawnSync(npm, args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-  if (status !== 0) console.log(`could not install ${purpose}; what needs it is skipped`)
+  if (status !== 0) console.log(`could not install the packages of ${folder}; what needs them is skipped`)
   return status === 0
 }
 
@@ -280,21 +295,25 @@ function isInstalled(folder: string): boolean {
   return toTime('node_modules/.package-lock.json') >= toTime('package-lock.json')
 }
 
-/** Installs missing programs that the tests need, if this is allowed. Tests whose programs are missing are skipped, and the summary counts the skipped tests. */
-function installPrograms(): void {
+/** Lists the packages of missing programs that the gate may install. Tests whose programs are missing are skipped, and the summary counts the skipped tests. */
+function listMissingPrograms(): readonly string[] {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return []
   const isThere = (program: string): boolean =>
     (process.env['PATH'] ?? '').split(delimiter).some(folder => existsSync(join(folder, program)))
-  const wanted = [
-    { name: 'chromium', for: 'the page', isHere: Boolean(process.env['CHROMIUM']) || isThere('chromium') },
-    { name: 'bubblewrap', for: 'the sandbox of scripts', isHere: isThere('bwrap') },
-    { name: 'python3', for: 'scripts in Python', isHere: existsSync('/usr/bin/python3') },
-    { name: 'procps', for: 'counting processes', isHere: isThere('ps') },
-    { name: 'postgresql', for: 'conversation stores', isHere: existsSync('/usr/lib/postgresql') },
-  ].filter(({ isHere }) => !isHere)
-  if (wanted.length === 0 || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
-  for (const { name, for: purpose } of wanted) console.log(`installing ${name} for the tests of ${purpose}`)
+  const isHere = {
+    chromium: Boolean(process.env['CHROMIUM']) || isThere('chromium'),
+    bubblewrap: isThere('bwrap'),
+    python3: existsSync('/usr/bin/python3'),
+    procps: isThere('ps'),
+    postgresql: existsSync('/usr/lib/postgresql'),
+  }
+  return Object.entries(isHere).flatMap(([name, isInstalled]) => (isInstalled ? [] : [name]))
+}
+
+function installPrograms(programs: readonly string[]): void {
+  if (programs.length === 0) return
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  const install = ['install', '-y', '--no-install-recommends', ...wanted.map(({ name }) => name)]
+  const install = ['install', '-y', '--no-install-recommends', ...programs]
   const run = (args: readonly string[]): number | null =>
     spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] }).status
   if (run(install) !== 0 && run(['update']) === 0) run(install)

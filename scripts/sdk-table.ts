@@ -10,7 +10,7 @@ const BEGIN = '<!-- begin of the table -->'
 const END = '<!-- end of the table -->'
 
 rmSync(ROWS, { recursive: true, force: true })
-execFileSync('vitest', ['run', '--project', 'system', 'tests/sdks'], {
+execFileSync('vitest', ['run', '--project', 'sdks'], {
   stdio: 'inherit',
   env: { ...process.env, SDK_TABLE: 'write' },
 })

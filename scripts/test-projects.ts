@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-
 interface TestProject {
   readonly name: string
   readonly include: string[]
@@ -13,14 +11,21 @@ export const UNIT: TestProject = {
   exclude: ['**/*.{system,endurance}.test.ts'],
 }
 
-/** True if the agent SDKs are installed. The gate installs them, and counts their tests as skipped if that fails. */
-const hasSdks = existsSync('tests/sdks/node_modules')
+/** Tests of the adapters with the real agent SDKs. They need the packages in `tests/sdks/node_modules`. */
+export const SDKS: TestProject = {
+  name: 'sdks',
+  include: ['tests/sdks/**/*.test.ts'],
+  exclude: ['**/node_modules/**'],
+}
+
+/** Tests of the packages as npm would publish them, on all runtimes. */
+export const PACKED: TestProject = { name: 'packed', include: ['tests/packed-packages.test.ts'] }
 
 /** Tests that run the built code, with processes, servers and browsers. */
 export const SYSTEM: TestProject = {
   name: 'system',
   include: ['packages/*/src/**/*.system.test.ts', 'tests/**/*.test.ts'],
-  exclude: ['tests/endurance/**', '**/node_modules/**', ...(hasSdks ? [] : ['tests/sdks/**'])],
+  exclude: ['tests/endurance/**', '**/node_modules/**', ...SDKS.include, ...PACKED.include],
 }
 
 /** Tests that take a long time, because they cause crashes, use many clients or repeat many random runs. */
@@ -29,4 +34,4 @@ export const ENDURANCE: TestProject = {
   include: ['packages/*/src/**/*.endurance.test.ts', 'tests/endurance/**/*.test.ts'],
 }
 
-export const TEST_PROJECTS: readonly TestProject[] = [UNIT, SYSTEM, ENDURANCE]
+export const TEST_PROJECTS: readonly TestProject[] = [UNIT, SYSTEM, SDKS, PACKED, ENDURANCE]

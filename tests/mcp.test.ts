@@ -4,12 +4,16 @@ import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, test } from 'vitest'
 import { BIN, stokeProcess } from './fixtures/cli.ts'
-import { startDev } from './fixtures/dev.ts'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { CLIENT_KINDS, overHttp, overStdio, startClient } from './fixtures/mcp-client.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 interface Answer {
   readonly content: readonly { readonly text: string }[]
+}
+
+async function startDevFor(folder: TemporaryFolder, state: TemporaryFolder): Promise<DevProcess> {
+  return await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
 }
 
 describe.each(CLIENT_KINDS)('the client %s', kind => {
@@ -19,8 +23,8 @@ describe.each(CLIENT_KINDS)('the client %s', kind => {
       using folder = new TemporaryFolder()
       using state = new TemporaryFolder()
       folder.writeSkill('refund', { body: 'Within 30 days.' })
-      await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
-      const target = transport === 'http' ? overHttp(dev) : overStdio(folder.path, state.path)
+      await using dev = transport === 'http' ? await startDevFor(folder, state) : undefined
+      const target = dev === undefined ? overStdio(folder.path, state.path) : overHttp(dev)
       await using client = await startClient(kind, target)
       if (kind !== 'v1') expect(await client.ask('version')).toEqual({ version: kind.split(' ').at(-1) })
       expect((await client.ask<{ text: string }>('instructions')).text).toContain('Does what refund does.')
@@ -70,11 +74,11 @@ test.each(['stdio', 'http'] as const)(
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })
-    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    await using dev = transport === 'http' ? await startDevFor(folder, state) : undefined
     const target =
-      transport === 'http'
-        ? [dev.mcpUrl.href, '--transport', 'http', '--header', `Authorization: Bearer ${dev.token}`]
-        : [process.execPath, BIN, 'mcp', '--root', folder.path, '--state', state.path]
+      dev === undefined
+        ? [process.execPath, BIN, 'mcp', '--root', folder.path, '--state', state.path]
+        : [dev.mcpUrl.href, '--transport', 'http', '--header', `Authorization: Bearer ${dev.token}`]
     const inspect = (...args: string[]): string => {
       const inspector = resolve('node_modules/.bin/mcp-inspector')
       const run = spawnSync(inspector, ['--cli', ...target, ...args], { encoding: 'utf8', timeout: 60_000 })
