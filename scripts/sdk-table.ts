@@ -20,13 +20,18 @@ rows.sort((a, b) => Number(a.isPeer) - Number(b.isPeer) || (a.name < b.name ? -1
 const page = readFileSync(PAGE, 'utf8')
 const [before = ''] = page.split(BEGIN)
 const after = page.split(END)[1] ?? ''
-const limits = rows.flatMap(({ name, limits: reasons }) =>
-  Object.entries(reasons).map(([scenario, reason]) => `| ${name} | ${scenario} | ${reason} |`),
-)
+/** The agents with the same limit, by scenario and reason. */
+const agents = new Map<string, string[]>()
+for (const { name, limits: reasons } of rows)
+  for (const [scenario, reason] of Object.entries(reasons)) {
+    const key = `${scenario} | ${reason}`
+    agents.set(key, [...(agents.get(key) ?? []), name])
+  }
+const limits = [...agents].map(([key, names]) => `| ${key} | ${names.join('; ')} |`)
 const table = [
   `| agent | ${SCENARIO_NAMES.join(' | ')} |`,
   `|---|${SCENARIO_NAMES.map(() => '---|').join('')}`,
   ...renderRows(rows),
-  ...(limits.length === 0 ? [] : ['', '| agent | scenario | limit |', '|---|---|---|', ...limits]),
+  ...(limits.length === 0 ? [] : ['', '| scenario | limit | agents |', '|---|---|---|', ...limits]),
 ].join('\n')
 writeFileSync(PAGE, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`)

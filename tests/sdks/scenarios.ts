@@ -268,7 +268,8 @@ async function judgeAfter(world: World, chat: Pick<HarnessConversation, 'say'>):
   await say(world, chat, [DONE])
   const last = requests.at(-1)
   const isRight = (request: ModelRequest | undefined): boolean =>
-    count(request, 'added: maps') === 1 &&
+    /\bmaps\b/.test(request?.text ?? '') &&
+    count(request, 'added: maps') <= 1 &&
     count(request, 'you loaded refund') === (count(request, 'form ONE') > 0 ? 1 : 0)
   const chain = [first, next, last].filter(request => request !== undefined)
   return { follows: isRight(next) && isRight(last), keepsPrefix: countBrokenPrefixes(chain) === 0 }

@@ -22,8 +22,6 @@ export {
   aiSdkAgent,
   type NamedAiTool,
 } from './ai-sdk/agent.ts'
-// For loops of their own, such as `@skillstoke/agent`.
-export { type CacheBreakpoint, withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 export {
   type AiHostTool,
   type AiInputSchema,
@@ -62,15 +60,19 @@ export interface AiTurnSettings<Tools extends HostTools = HostTools> {
   readonly providerOptions?: ProviderOptions
 }
 
-/** The arguments of `generateText` and `streamText` that a turn needs. */
-export interface AiTurnCall<Message extends AiMessage, Tools extends HostTools> {
+/** The arguments of one model call, without messages. */
+export interface AiCall<Tools extends HostTools> {
   readonly instructions: string
   /** The instructions for version 6 of the AI SDK. */
   readonly system: string
-  readonly messages: Message[]
   readonly tools: Tools & Record<string, AiTool>
-  readonly prepareStep: (step: AiStep<Message>) => Promise<AiPreparedStep<Message>>
   readonly providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } }
+}
+
+/** The arguments of `generateText` and `streamText` that a turn needs. */
+export interface AiTurnCall<Message extends AiMessage, Tools extends HostTools> extends AiCall<Tools> {
+  readonly messages: Message[]
+  readonly prepareStep: (step: AiStep<Message>) => Promise<AiPreparedStep<Message>>
 }
 
 /** What `prepareStep` returns to the SDK. */
@@ -178,9 +180,29 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
     const turn = new AiTurn<Message>(messages.length)
     this.#turn = turn
     return {
-      ...this.#toCall(settings),
+      ...this.call(settings),
       messages,
       prepareStep: async step => await this.#prepareStep(turn, step, settings.prepareStep),
+    }
+  }
+
+  /**
+   * Returns the arguments of one model call, without messages. For a loop of your own that stores each step itself, as
+   * `@skillstoke/agent` does. Your loop then adds the notices of `session.offer()` to its messages.
+   * @throws {SkillError} INVALID_OPTION if a tool of yours has the name of a skill tool
+   */
+  call<Tools extends HostTools = Record<never, never>>({
+    tools,
+    providerOptions,
+  }: Omit<AiTurnSettings<Tools>, 'prepareStep'> = {}): AiCall<Tools> {
+    const { system } = this.#live
+    const own: HostTools = tools ?? {}
+    assertNoClash(this.session, Object.keys(own))
+    return {
+      instructions: system,
+      system,
+      tools: { ...withGate(own, this.session), ...this.#skillTools } as Tools & Record<string, AiTool>,
+      providerOptions: withCacheBreakpoint(providerOptions),
     }
   }
 
@@ -193,7 +215,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
   ): AiAgentSettings<Message, NoInfer<Tools>> {
     const { prepareCall, ...turn } = settings
     return {
-      ...this.#toCall(turn),
+      ...this.call(turn),
       prepareCall: async call => {
         const prepared = ((await prepareCall?.(call as never)) ?? call) as typeof call
         const { messages, prompt, ...rest } = prepared
@@ -223,7 +245,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
       // The promise resolves when the message reaches the model, so it must not delay the step that delivers it.
       if (notice !== undefined) void steering.steer(notice)
     }
-    const { system: _, tools, ...call } = this.#toCall(settings)
+    const { system: _, tools, ...call } = this.call(settings)
     await steer()
     return {
       ...call,
@@ -300,21 +322,6 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
   #toUserMessage(content: string): Message {
     // Every `ModelMessage` type of the SDK includes this message, but only the host knows the type.
     return { role: 'user', content } satisfies AiMessage as unknown as Message
-  }
-
-  #toCall<Tools extends HostTools>({
-    tools,
-    providerOptions,
-  }: AiTurnSettings<Tools>): Omit<AiTurnCall<Message, Tools>, 'messages' | 'prepareStep'> {
-    const { system } = this.#live
-    const own: HostTools = tools ?? {}
-    assertNoClash(this.session, Object.keys(own))
-    return {
-      instructions: system,
-      system,
-      tools: { ...withGate(own, this.session), ...this.#skillTools } as Tools & Record<string, AiTool>,
-      providerOptions: withCacheBreakpoint(providerOptions),
-    }
   }
 
   async #prepareStep(

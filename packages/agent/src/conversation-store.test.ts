@@ -64,7 +64,7 @@ describe('openConversationStore()', () => {
     for (const store of stores) await store.close()
   })
 
-  test('stores each system text and each catalog only once, and removes the texts that no conversation uses', async () => {
+  test('stores each system text, catalog and list only once, and removes the texts that no conversation uses', async () => {
     const digest = `sha256:${'0'.repeat(64)}` as const
     const catalog = { digest, text: '<skills>', tokens: 2, listed: [], omitted: [] }
     const state = { version: 3, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
@@ -80,9 +80,9 @@ describe('openConversationStore()', () => {
       await store.append('t', id, 0, [system], { session: state })
       await store.append('t', id, 1, [message('a')], { session: state })
     }
-    expect(countTexts()).toBe(2)
+    expect(countTexts()).toBe(3)
     await store.remove('t', 'one')
-    expect(countTexts()).toBe(2)
+    expect(countTexts()).toBe(3)
     await store.remove('t', 'two')
     expect(countTexts()).toBe(0)
   })

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { randomUUID } from 'node:crypto'
-import { toAiTools, withGate } from '@skillstoke/adapters/ai-sdk'
+import { type AiSdkChat, aiSdk, toAiTools } from '@skillstoke/adapters/ai-sdk'
 import {
   createAuthorTools,
   createScopeTest,
@@ -21,6 +21,7 @@ import {
 } from '@skillstoke/core/internal'
 import type { ModelMessage, ToolModelMessage, ToolResultPart, ToolSet } from 'ai'
 import type { AgentEvent, TurnResult } from './agent-event.ts'
+import { Attempt } from './attempt.ts'
 import {
   type CompactOptions,
   estimateTokens,
@@ -61,12 +62,6 @@ const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 const KNOWN: KnownOptions<TurnOptions> = { signal: true }
 const KNOWN_COMPACT: KnownOptions<CompactOptions> = { signal: true, summarize: true, maxTokens: true }
 
-/** Identifies one state of a session, so that an unchanged state is not stored again. */
-interface SavedState {
-  readonly key: string
-  readonly catalog: string
-}
-
 /** Objects and settings that an agent passes to each of its conversations. */
 export interface ConversationParts {
   readonly options: SkillAgentOptions
@@ -101,24 +96,23 @@ export interface StoredConversation {
  */
 export class Conversation implements Disposable {
   readonly id: string
-  #session: SkillSession
+  #chat: AiSdkChat<ModelMessage>
   readonly #parts: ConversationParts
   readonly #options: SkillAgentOptions
   readonly #claim: ConversationClaim
-  /** The tools as the session defines them, and as the model gets them. */
-  #offered: { readonly definitions: readonly ToolDefinition[]; readonly tools: ToolSet } = {
-    definitions: [],
-    tools: {},
-  }
+  #definitions: readonly ToolDefinition[] = []
+  /** All tools, and the provider options of the host with a cache breakpoint. */
+  #call: Pick<ModelCall, 'tools'> & Pick<ModelCall['settings'], 'providerOptions'> = { tools: {} }
   readonly #meter = new PrefixMeter()
-  readonly #instructions: string
   #messages: ModelMessage[] = []
   /** The message of the user that has no complete answer yet, as the user wrote it. */
   #question: ModelMessage | undefined
   /** The results of approved calls that have run, but are not stored yet. */
   readonly #finished = new Map<string, ToolResultPart>()
-  /** The system text that was stored last, and what identifies the session state that was stored last. */
-  #stored: { readonly system?: unknown; readonly state?: SavedState } = {}
+  /** The system text that was stored last. */
+  #storedSystem: unknown
+  /** Identifies the session state that was stored last. */
+  #saved: string | undefined
   #seq = 0
   /** Whether the store was asked for an earlier part of this conversation. */
   #isLoaded: boolean
@@ -136,15 +130,14 @@ export class Conversation implements Disposable {
     this.#parts = parts
     this.#options = options
     this.#claim = new ConversationClaim(store, tenant, id)
-    this.#instructions = options.instructions ?? DEFAULT_INSTRUCTIONS
     this.#isLoaded = stored !== undefined
-    this.#session = this.#openSession(stored)
+    this.#chat = this.#openChat(stored)
     this.#restore(stored?.messages ?? [])
   }
 
   /** The record of what the conversation was told about skills. */
   get session(): SkillSession {
-    return this.#session
+    return this.#chat.session
   }
 
   /** True while a turn runs or waits for its start. */
@@ -154,8 +147,7 @@ export class Conversation implements Disposable {
 
   /** The system text of the next request. This text stays constant unless `delivery` is `rebuild`. */
   get system(): string {
-    const { catalog } = this.session
-    return catalog === '' ? this.#instructions : `${this.#instructions}\n\n${catalog}`
+    return this.#chat.instructions
   }
 
   /** The messages of the next request, without the system text. After a compaction, begins with the summary. */
@@ -168,7 +160,7 @@ export class Conversation implements Disposable {
    * a new message instead, these calls are declined.
    */
   get pending(): readonly PendingCall[] {
-    return findPendingCalls(this.#messages, name => this.#offered.tools[name]?.execute !== undefined)
+    return findPendingCalls(this.#messages, name => this.#call.tools[name]?.execute !== undefined)
   }
 
   /**
@@ -176,7 +168,7 @@ export class Conversation implements Disposable {
    * whole last request. Tools of the host are not compared, because an agent never changes them.
    */
   comparePrefix(): PrefixReading {
-    return this.#meter.compare([this.system, this.#offered.definitions], this.#messages)
+    return this.#meter.compare([this.system, this.#definitions], this.#messages)
   }
 
   /**
@@ -326,7 +318,7 @@ export class Conversation implements Disposable {
       await this.#storeSystem()
       // Another process may have taken over, if this process was suspended. Stop before paying for a call.
       await this.#takeClaim()
-      const prefix = this.#meter.measure([this.system, this.#offered.definitions], this.#messages)
+      const prefix = this.#meter.measure([this.system, this.#definitions], this.#messages)
       yield { kind: 'model-call', step, prefix }
       const { text, finishReason, ...answer } = yield* this.#callModel(signal)
       usage = addUsage(usage, answer.usage)
@@ -367,15 +359,13 @@ export class Conversation implements Disposable {
       this.#question = question
       return
     }
-    const said = await this.#orRevert(async () => {
-      const { reservedCommands: reserved } = this.#options
-      const expansion = await this.session.expandSlash(input, reserved === undefined ? {} : { reserved })
-      await this.#append([{ role: 'user', content: expansion.text }])
-      return expansion
-    })
+    using attempt = new Attempt(this.session)
+    const { reservedCommands: reserved } = this.#options
+    const { text, skill } = await this.session.expandSlash(input, defined({ reserved }))
+    await this.#append([{ role: 'user', content: text }])
+    attempt.keep()
     this.#question = question
-    if (said.skill !== undefined)
-      yield { kind: 'skill-invoked', name: said.skill.name, revision: said.skill.revision }
+    if (skill !== undefined) yield { kind: 'skill-invoked', name: skill.name, revision: skill.revision }
   }
 
   async *#compact({
@@ -390,27 +380,27 @@ export class Conversation implements Disposable {
     if (kept.length >= messages) return NO_USAGE
     const { text, usage } = await this.#summarize(write, signal)
     signal.throwIfAborted()
-    const restored = await this.#orRevert(async () => {
-      const { restore } = await this.session.rebase(maxTokens === undefined ? {} : { maxTokens })
-      const missing = findMissingTexts(restore, kept)
-      const compacted = toCompacted(
-        text,
-        kept,
-        missing.map(skill => skill.text),
-      )
-      const { system } = this
-      const rows = [
-        { ...this.#toRow('system', system), startsOver: true },
-        ...compacted.map(message => this.#toRow(message.role, message.content)),
-      ]
-      this.#seq = await this.#write(rows, this.session.state())
-      this.#stored = { system, state: this.#describeState() }
-      this.#messages = [...compacted]
-      return missing.map(({ name }) => name)
-    })
+    using attempt = new Attempt(this.session)
+    const { restore } = await this.session.rebase(defined({ maxTokens }))
+    const missing = findMissingTexts(restore, kept)
+    const compacted = toCompacted(
+      text,
+      kept,
+      missing.map(skill => skill.text),
+    )
+    const { system } = this
+    const rows = [
+      { ...this.#toRow('system', system), startsOver: true },
+      ...compacted.map(message => this.#toRow(message.role, message.content)),
+    ]
+    this.#seq = await this.#write(rows, this.session.state())
+    attempt.keep()
+    this.#storedSystem = system
+    this.#saved = this.#describeState()
+    this.#messages = [...compacted]
     this.#meter.reset()
     this.#lastTokens = 0
-    yield { kind: 'compacted', messages, restored }
+    yield { kind: 'compacted', messages, restored: missing.map(({ name }) => name) }
     return usage
   }
 
@@ -432,13 +422,13 @@ export class Conversation implements Disposable {
    * complete.
    */
   async *#callModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelAnswer, undefined> {
-    return yield* this.#orAbort(signal, async function* (this: Conversation, joined: AbortSignal) {
-      const { model } = this.#options
-      const answer = yield* callModel(this.#toCall(model, this.#messages, joined))
-      const messages = answer.messages.map(message => this.#explainUnknownTools(message))
-      await this.#append(messages, { uses: answer.uses })
-      return answer
-    })
+    using attempt = new Attempt(this.session)
+    const { model } = this.#options
+    const answer = yield* callModel(this.#toCall(model, this.#messages, attempt.signal(signal)))
+    const messages = answer.messages.map(message => this.#explainUnknownTools(message))
+    await this.#append(messages, { uses: answer.uses })
+    attempt.keep()
+    return answer
   }
 
   /** Runs the approved calls. Appends their results together with the answers of the host. */
@@ -446,14 +436,14 @@ export class Conversation implements Disposable {
     given: ToolModelMessage,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, void, undefined> {
-    yield* this.#orAbort(signal, async function* (this: Conversation, joined: AbortSignal) {
-      const call = this.#toCall(NO_MODEL, [...this.#messages, given], joined)
-      // A choice of tools is a demand on the answer of the model, and this model answers nothing.
-      const { toolChoice: _, ...settings } = call.settings
-      const { messages, uses } = yield* this.#noteFinished(callModel({ ...call, settings }))
-      const results = messages.flatMap(message => (message.role === 'tool' ? message.content : []))
-      await this.#append([{ ...given, content: [...given.content, ...results] }], { uses })
-    })
+    using attempt = new Attempt(this.session)
+    const call = this.#toCall(NO_MODEL, [...this.#messages, given], attempt.signal(signal))
+    // A choice of tools is a demand on the answer of the model, and this model answers nothing.
+    const { toolChoice: _, ...settings } = call.settings
+    const { messages, uses } = yield* this.#noteFinished(callModel({ ...call, settings }))
+    const results = messages.flatMap(message => (message.role === 'tool' ? message.content : []))
+    await this.#append([{ ...given, content: [...given.content, ...results] }], { uses })
+    attempt.keep()
   }
 
   /** Records the results of the calls that have run, so that a failure before they are stored does not repeat a call. */
@@ -471,47 +461,9 @@ export class Conversation implements Disposable {
 
   #toCall(model: ModelCall['model'], messages: readonly ModelMessage[], signal: AbortSignal): ModelCall {
     const { call: settings = {}, maxRetries } = this.#options
-    return { model, maxRetries, settings, system: this.system, messages, tools: this.#offered.tools, signal }
-  }
-
-  /**
-   * Runs `work`, which calls tools and stores their results. If `work` does not complete, aborts the tools and reverts
-   * the session, because no stored message contains the skills that the tools loaded.
-   */
-  async *#orAbort<T>(
-    signal: AbortSignal,
-    work: (this: Conversation, joined: AbortSignal) => AsyncGenerator<AgentEvent, T, undefined>,
-  ): AsyncGenerator<AgentEvent, T, undefined> {
-    const before = this.session.state()
-    const stop = new AbortController()
-    let isKept = false
-    try {
-      const result = yield* work.call(this, AbortSignal.any([stop.signal, signal]))
-      isKept = true
-      return result
-    } finally {
-      if (!isKept) {
-        stop.abort()
-        this.#revert(before)
-      }
-    }
-  }
-
-  /**
-   * Runs `work`, which loads skills and stores a message. If `work` throws, restores the previous state of the session.
-   */
-  async #orRevert<T>(work: () => Promise<T>): Promise<T> {
-    const before = this.session.state()
-    try {
-      return await work()
-    } catch (thrown) {
-      this.#revert(before)
-      throw thrown
-    }
-  }
-
-  #revert(before: SessionState): void {
-    if (!this.session.isClosed) this.session.revert(before)
+    const { tools, providerOptions } = this.#call
+    const all = { ...settings, ...defined({ providerOptions }) }
+    return { model, maxRetries, settings: all, system: this.system, messages, tools, signal }
   }
 
   /** Continues the stored conversation with this id, if the host did not open it but the store contains it. */
@@ -522,30 +474,29 @@ export class Conversation implements Disposable {
     this.#assertOpen()
     this.#isLoaded = true
     if (stored.messages.length === 0) return
-    this.#session.close()
-    this.#session = this.#openSession(stored)
+    this.#chat.close()
+    this.#chat = this.#openChat(stored)
     this.#restore(stored.messages)
   }
 
-  #openSession(stored: StoredConversation | undefined): SkillSession {
-    const { skills, scope, delivery, applyAt, allowedTools, writer, tools } = this.#options
-    const session = skills.session({
+  #openChat(stored: StoredConversation | undefined): AiSdkChat<ModelMessage> {
+    const { skills, scope, delivery, applyAt, allowedTools, instructions, writer, tools, call } =
+      this.#options
+    const resume = stored?.state && { messages: [], session: stored.state }
+    const chat = aiSdk<ModelMessage>(skills, {
       id: toSessionId(this.id, this.#parts.tenant),
-      ...defined({ scope, delivery, applyAt, allowedTools }),
-      ...(stored?.state === undefined ? {} : { resume: stored.state }),
+      instructions: instructions ?? DEFAULT_INSTRUCTIONS,
+      ...defined({ scope, delivery, applyAt, allowedTools, resume }),
     })
+    const { conversation } = chat.session
     const author =
       writer === undefined
         ? []
-        : createAuthorTools(writer, {
-            isInScope: createScopeTest(scope),
-            author: { conversation: session.conversation },
-          })
-    this.#offered = {
-      definitions: [...session.tools, ...author],
-      tools: { ...withGate({ ...tools, ...toAiTools(author) }, session), ...toAiTools(session.tools) },
-    }
-    return session
+        : createAuthorTools(writer, { isInScope: createScopeTest(scope), author: { conversation } })
+    this.#definitions = [...chat.session.tools, ...author]
+    const own: ToolSet = { ...tools, ...toAiTools(author) }
+    this.#call = chat.call({ tools: own, ...defined({ providerOptions: call?.providerOptions }) })
+    return chat
   }
 
   /**
@@ -559,15 +510,15 @@ export class Conversation implements Disposable {
     for (const { role, content, seq, startsOver } of stored) {
       this.#seq = seq
       if (startsOver === true) this.#messages = []
-      if (role === 'system') this.#stored = { ...this.#stored, system: content }
+      if (role === 'system') this.#storedSystem = content
       else this.#messages.push({ role, content } as ModelMessage)
     }
     this.#question = findOpenQuestion(this.#messages, this.pending.length > 0)
     const sent = this.#messages.findLastIndex(({ role }) => role === 'assistant')
     if (sent === -1) return
     this.#lastTokens = estimateTokens(this.system, this.#messages)
-    if (this.#stored.system === undefined || this.session.delivery === 'rebuild') return
-    this.#meter.measure([this.#stored.system, this.#offered.definitions], this.#messages.slice(0, sent))
+    if (this.#storedSystem === undefined || this.session.delivery === 'rebuild') return
+    this.#meter.measure([this.#storedSystem, this.#definitions], this.#messages.slice(0, sent))
   }
 
   /**
@@ -576,9 +527,9 @@ export class Conversation implements Disposable {
    */
   async #storeSystem(): Promise<void> {
     const { system } = this
-    if (system === this.#stored.system || (this.session.delivery === 'rebuild' && this.#seq > 0)) return
+    if (system === this.#storedSystem || (this.session.delivery === 'rebuild' && this.#seq > 0)) return
     this.#seq = await this.#write([this.#toRow('system', system)])
-    this.#stored = { ...this.#stored, system }
+    this.#storedSystem = system
   }
 
   /** Stores both the messages and the resulting session state, or neither. */
@@ -591,24 +542,18 @@ export class Conversation implements Disposable {
       const row = this.#toRow(message.role, message.content, offer)
       return own.length === 0 ? row : { ...row, uses: own }
     })
-    const news = offer?.state() ?? this.#findNews()
+    const isStored = this.#saved === this.#describeState()
+    const news = offer?.state() ?? (isStored ? undefined : this.session.state())
     this.#seq = await this.#write(rows, news)
     offer?.commit()
     this.#finished.clear()
-    this.#stored = { ...this.#stored, state: this.#describeState() }
+    this.#saved = this.#describeState()
     this.#messages.push(...messages)
   }
 
-  /** Returns the state of the session, or `undefined` if this state is already stored. */
-  #findNews(): SessionState | undefined {
-    const { key, catalog } = this.#describeState()
-    const isSaved = this.#stored.state?.key === key && this.#stored.state.catalog === catalog
-    return isSaved ? undefined : this.session.state()
-  }
-
-  #describeState(): SavedState {
+  #describeState(): string {
     const { generation, ledger, catalog } = this.session
-    return { key: JSON.stringify([generation.digest, ledger.entries(), ledger.allSeen()]), catalog }
+    return JSON.stringify([generation.digest, ledger.entries(), ledger.allSeen(), catalog])
   }
 
   async #write(rows: readonly ConversationMessage[], session?: SessionState): Promise<number> {
@@ -645,7 +590,7 @@ export class Conversation implements Disposable {
    */
   #explainUnknownTools(message: ModelMessage): ModelMessage {
     if (message.role !== 'tool') return message
-    const names = Object.keys(this.#offered.tools)
+    const names = Object.keys(this.#call.tools)
     const content = message.content.map(part => {
       if (part.type !== 'tool-result' || names.includes(part.toolName)) return part
       const value = this.session.describeUnknownTool(part.toolName, names)

@@ -1,4 +1,3 @@
-import { withCacheBreakpoint } from '@skillstoke/adapters/ai-sdk'
 import { type FinishReason, type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
 import type { AgentEvent } from './agent-event.ts'
 import type { SkillUse } from './conversation-store.ts'
@@ -64,7 +63,6 @@ export async function* callModel({
     instructions: system,
     messages: [...call.messages],
     tools: call.tools,
-    providerOptions: withCacheBreakpoint(settings.providerOptions),
     stopWhen: stepCountIs(1),
     ...(maxRetries === undefined ? {} : { maxRetries }),
     abortSignal: signal,

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import { type Digest, type SessionState, SkillError } from '@skillstoke/core'
-import type { Kysely, RawBuilder, Selectable, Transaction } from 'kysely'
-import type { ConversationTables } from './conversation-schema.ts'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import { OWNED_COLUMNS } from './conversation-schema.ts'
 import {
   type AppendOptions,
   ConversationBusyError,
@@ -22,10 +21,12 @@ import {
   type StoredUse,
   type TurnClaim,
 } from './conversation-store.ts'
-import { findTexts, type NewMessageRow, putText, removeUnusedTexts, storeText } from './shared-texts.ts'
+import { findTexts, putText, removeUnusedTexts } from './shared-texts.ts'
 
-type Database = Kysely<ConversationTables>
-type Writing = Transaction<ConversationTables>
+type Writing = Transaction<unknown>
+
+/** A 64-bit integer. The driver of PostgreSQL returns it as text. */
+type WideInteger = number | string
 
 /** What differs between the database systems. */
 export interface SqlEngine {
@@ -51,11 +52,11 @@ export interface SqlEngine {
  * ```
  */
 export class SqlConversationStore implements ConversationStore, AsyncDisposable {
-  readonly #database: Database
+  readonly #database: Kysely<unknown>
   readonly #engine: SqlEngine
   #isClosed = false
 
-  constructor(database: Database, engine: SqlEngine) {
+  constructor(database: Kysely<unknown>, engine: SqlEngine) {
     this.#database = database
     this.#engine = engine
   }
@@ -69,33 +70,21 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
   ): Promise<number> {
     checkAppend(options)
     const { session, holder } = options
+    const owner = ownerOf(tenant, conversation)
     return await this.#write(async writing => {
       const { seq, ...head } = await this.#lock(writing, tenant, conversation)
       const end = expectSeq + messages.length
-      if (await isRepeat(writing, tenant, conversation, expectSeq, messages)) return end
+      if (await isRepeat(writing, owner, expectSeq, messages)) return end
       if (seq !== expectSeq) throw new ConversationConflictError(conversation, expectSeq, seq)
       assertFree(conversation, head, holder)
       if (messages.length > 0) {
-        const ids = messages.map(({ id }) => id)
-        const known = await writing
-          .selectFrom('message')
-          .select('id')
-          .where('tenant', '=', tenant)
-          .where('conversation', '=', conversation)
-          .where('id', 'in', ids)
-          .execute()
-        checkIds(
-          messages,
-          known.map(({ id }) => id),
-        )
+        const ids = sql.join(messages.map(({ id }) => id))
+        checkIds(messages, await readIds(writing, sql`${owner} and id in (${ids})`))
         for (const [index, message] of messages.entries())
           await insertMessage(writing, tenant, conversation, expectSeq + index + 1, message)
-        await writing
-          .updateTable('conversation')
-          .set({ seq: end, updated: Math.max(...messages.map(({ at }) => at)) })
-          .where('tenant', '=', tenant)
-          .where('id', '=', conversation)
-          .execute()
+        const updated = Math.max(...messages.map(({ at }) => at))
+        await sql`update conversation set seq = ${end}, updated = ${updated}
+          where tenant = ${tenant} and id = ${conversation}`.execute(writing)
       }
       if (session !== undefined) await saveSession(writing, tenant, conversation, end, session)
       return end
@@ -111,24 +100,15 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
       const { seq, ...head } = await this.#lock(writing, tenant, conversation)
       assertFree(conversation, head, holder)
       if (seq !== expectSeq) throw new ConversationConflictError(conversation, expectSeq, seq)
-      await writing
-        .updateTable('conversation')
-        .set({ holder, held_until: head.now + leaseMs })
-        .where('tenant', '=', tenant)
-        .where('id', '=', conversation)
-        .execute()
+      await sql`update conversation set holder = ${holder}, held_until = ${head.now + leaseMs}
+        where tenant = ${tenant} and id = ${conversation}`.execute(writing)
     })
   }
 
   async release(tenant: string, conversation: string, holder: string): Promise<void> {
     await this.#write(async writing => {
-      await writing
-        .updateTable('conversation')
-        .set({ holder: null, held_until: null })
-        .where('tenant', '=', tenant)
-        .where('id', '=', conversation)
-        .where('holder', '=', holder)
-        .execute()
+      await sql`update conversation set holder = null, held_until = null
+        where tenant = ${tenant} and id = ${conversation} and holder = ${holder}`.execute(writing)
     })
   }
 
@@ -138,33 +118,18 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
     range: MessageRange = {},
   ): Promise<readonly StoredMessage[]> {
     checkRange(range)
-    this.#assertOpen()
-    let query = this.#database
-      .selectFrom('message')
-      .leftJoin('text', 'text.digest', 'message.text')
-      .selectAll('message')
-      .select('text.content as textContent')
-      .where('tenant', '=', tenant)
-      .where('conversation', '=', conversation)
-      .where('seq', '>', range.after ?? 0)
-      .orderBy('seq')
-    if (range.limit !== undefined) query = query.limit(range.limit)
-    const rows = await this.#engine.retry(async () => await query.execute())
+    const owner = ownerOf(tenant, conversation)
+    const limit = range.limit === undefined ? sql`` : sql`limit ${range.limit}`
+    const rows = await this.#read(sql<MessageRow>`
+      select message.*, shared.content as shared
+      from message left join text as shared on shared.digest = message.text
+      where ${owner} and seq > ${range.after ?? 0} order by seq ${limit}`)
     const [first, last] = [rows[0]?.seq, rows.at(-1)?.seq]
     if (first === undefined || last === undefined) return []
-    const uses = await this.#engine.retry(
-      async () =>
-        await this.#database
-          .selectFrom('skill_use')
-          .selectAll()
-          .where('tenant', '=', tenant)
-          .where('conversation', '=', conversation)
-          .where('seq', '>=', first)
-          .where('seq', '<=', last)
-          .execute(),
-    )
+    const uses = await this.#read(sql<UseRow>`
+      select * from skill_use where ${owner} and seq >= ${first} and seq <= ${last}`)
     return rows.map(row =>
-      toMessageOf(
+      toMessage(
         row,
         uses.filter(({ seq }) => seq === row.seq),
       ),
@@ -172,57 +137,29 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
   }
 
   async readSession(tenant: string, conversation: string, atSeq?: number): Promise<SessionState | undefined> {
-    this.#assertOpen()
-    const row = await this.#engine.retry(
-      async () =>
-        await this.#database
-          .selectFrom('session')
-          .$if(atSeq !== undefined, query => query.where('session.seq', '<=', atSeq ?? 0))
-          .innerJoin('listing', 'listing.digest', 'session.listing')
-          .innerJoin('text', 'text.digest', 'session.catalog')
-          .select([
-            'session.generation',
-            'session.ledger',
-            'session.seen',
-            'session.identity',
-            'listing.announced',
-          ])
-          .select('text.content as catalog')
-          .where('session.tenant', '=', tenant)
-          .where('session.conversation', '=', conversation)
-          .orderBy('session.seq', 'desc')
-          .limit(1)
-          .executeTakeFirst(),
-    )
+    const until = atSeq === undefined ? sql`` : sql`and seq <= ${atSeq}`
+    const [row] = await this.#read(sql<Record<'state' | 'catalog' | 'announced', string>>`
+      select state, catalogs.content as catalog, listings.content as announced
+      from session join text as catalogs on catalogs.digest = catalog
+      join text as listings on listings.digest = listing
+      where ${ownerOf(tenant, conversation)} ${until} order by seq desc limit 1`)
     if (row === undefined) return undefined
+    const { catalog, announced } = row
+    const state = JSON.parse(row.state) as Omit<SessionState, 'catalog' | 'announced'>
     return {
-      version: 3,
-      catalog: JSON.parse(row.catalog) as SessionState['catalog'],
-      generation: row.generation as Digest,
-      announced: JSON.parse(row.announced) as SessionState['announced'],
-      ledger: JSON.parse(row.ledger) as SessionState['ledger'],
-      seen: JSON.parse(row.seen) as SessionState['seen'],
-      ...(JSON.parse(row.identity) as Pick<SessionState, 'conversation' | 'seal'>),
+      ...state,
+      catalog: JSON.parse(catalog) as SessionState['catalog'],
+      announced: JSON.parse(announced) as SessionState['announced'],
     }
   }
 
   async list(tenant: string, page: ConversationPage = {}): Promise<readonly ConversationSummary[]> {
     checkPage(page)
-    this.#assertOpen()
-    let query = this.#database
-      .selectFrom('conversation')
-      .select(['id', 'seq', 'updated'])
-      .where('tenant', '=', tenant)
-      .where('seq', '>', 0)
-      .orderBy('id')
-      .limit(page.limit ?? DEFAULT_PAGE_SIZE)
-    if (page.after !== undefined) query = query.where('id', '>', page.after)
-    // The driver of PostgreSQL returns 64-bit integers as text.
-    return (await this.#engine.retry(async () => await query.execute())).map(({ id, seq, updated }) => ({
-      id,
-      seq,
-      at: Number(updated),
-    }))
+    const after = page.after === undefined ? sql`` : sql`and id > ${page.after}`
+    const rows = await this.#read(sql<{ id: string; seq: number; updated: WideInteger }>`
+      select id, seq, updated from conversation where tenant = ${tenant} and seq > 0 ${after}
+      order by id limit ${page.limit ?? DEFAULT_PAGE_SIZE}`)
+    return rows.map(({ id, seq, updated }) => ({ id, seq, at: Number(updated) }))
   }
 
   async findUses(
@@ -230,26 +167,9 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
     skill: string,
     limit: number = DEFAULT_PAGE_SIZE,
   ): Promise<readonly StoredUse[]> {
-    this.#assertOpen()
-    const rows = await this.#engine.retry(
-      async () =>
-        await this.#database
-          .selectFrom('skill_use')
-          .innerJoin('message', join =>
-            join
-              .onRef('message.tenant', '=', 'skill_use.tenant')
-              .onRef('message.conversation', '=', 'skill_use.conversation')
-              .onRef('message.seq', '=', 'skill_use.seq'),
-          )
-          .selectAll('skill_use')
-          .select('message.at as at')
-          .where('skill_use.tenant', '=', tenant)
-          .where('skill_use.skill', '=', skill)
-          .orderBy('message.at', 'desc')
-          .orderBy('skill_use.seq', 'desc')
-          .limit(limit)
-          .execute(),
-    )
+    const rows = await this.#read(sql<UseRow & { readonly at: WideInteger }>`
+      select skill_use.*, message.at from skill_use join message using (tenant, conversation, seq)
+      where tenant = ${tenant} and skill = ${skill} order by at desc, seq desc limit ${limit}`)
     return rows.map(row => ({
       ...toUse(row),
       conversation: row.conversation,
@@ -259,45 +179,28 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
   }
 
   async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
+    const source = sql`${ownerOf(tenant, conversation)} and seq <= ${atSeq}`
     let attempts = 0
     await this.#write(async writing => {
       attempts++
       // Inserts first, because a transaction of SQLite takes its lock with its first write.
-      const { numInsertedOrUpdatedRows } = await insertHead(writing, tenant, newConversation)
-      if (numInsertedOrUpdatedRows === 0n) {
+      if (!(await insertHead(writing, tenant, newConversation))) {
         const { seq, ...head } = await this.#lock(writing, tenant, newConversation)
         assertFree(newConversation, head, undefined)
         // The answer to the first attempt may have been lost after its commit.
-        const parts = { conversation, atSeq, newConversation, seq }
-        if (seq > 0 && attempts > 1 && (await isCopy(writing, tenant, parts))) return
+        const copy = sql`${ownerOf(tenant, newConversation)} and seq <= ${seq}`
+        if (seq > 0 && attempts > 1 && (await isCopy(writing, source, copy))) return
         if (seq > 0) throw new ConversationConflictError(newConversation, 0, seq)
       }
-      const source = await writing
-        .selectFrom('message')
-        .select(({ fn }) => [fn.max('seq').as('seq'), fn.max('at').as('at')])
-        .where('tenant', '=', tenant)
-        .where('conversation', '=', conversation)
-        .where('seq', '<=', atSeq)
-        .executeTakeFirst()
-      await writing
-        .updateTable('conversation')
-        .set({ seq: source?.seq ?? 0, updated: Number(source?.at ?? 0) })
-        .where('tenant', '=', tenant)
-        .where('id', '=', newConversation)
-        .execute()
-      for (const table of OWNED_TABLES) {
-        const rows = await writing
-          .selectFrom(table)
-          .selectAll()
-          .where('tenant', '=', tenant)
-          .where('conversation', '=', conversation)
-          .where('seq', '<=', atSeq)
-          .execute()
-        for (const row of rows)
-          await writing
-            .insertInto(table)
-            .values({ ...row, conversation: newConversation })
-            .execute()
+      const { rows } = await sql<{ seq: number | null; at: WideInteger | null }>`
+        select max(seq) as seq, max(at) as at from message where ${source}`.execute(writing)
+      await sql`update conversation set seq = ${rows[0]?.seq ?? 0}, updated = ${Number(rows[0]?.at ?? 0)}
+        where tenant = ${tenant} and id = ${newConversation}`.execute(writing)
+      for (const [table, names] of Object.entries(OWNED_COLUMNS)) {
+        const columns = sql.raw(names)
+        await sql`insert into ${sql.table(table)} (tenant, conversation, ${columns})
+          select tenant, cast(${newConversation} as text), ${columns} from ${sql.table(table)}
+          where ${source}`.execute(writing)
       }
     })
   }
@@ -307,16 +210,8 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
   }
 
   async removeInactive(tenant: string, before: number): Promise<number> {
-    this.#assertOpen()
-    const found = await this.#engine.retry(
-      async () =>
-        await this.#database
-          .selectFrom('conversation')
-          .select('id')
-          .where('tenant', '=', tenant)
-          .where('updated', '<', before)
-          .execute(),
-    )
+    const found = await this.#read(sql<{ readonly id: string }>`
+      select id from conversation where tenant = ${tenant} and updated < ${before}`)
     let removed = 0
     for (const { id } of found)
       await this.#write(async writing => {
@@ -340,6 +235,11 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
     await this.close()
   }
 
+  async #read<Row>(query: RawBuilder<Row>): Promise<readonly Row[]> {
+    this.#assertOpen()
+    return await this.#engine.retry(async () => (await query.execute(this.#database)).rows)
+  }
+
   async #write<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
     this.#assertOpen()
     return await this.#engine.retry(() => this.#database.transaction().execute(work))
@@ -348,20 +248,16 @@ export class SqlConversationStore implements ConversationStore, AsyncDisposable 
   /** Locks a conversation for this transaction, and creates it if necessary. */
   async #lock(writing: Writing, tenant: string, conversation: string): Promise<Head> {
     await insertHead(writing, tenant, conversation)
-    const query = writing
-      .selectFrom('conversation')
-      .select(['seq', 'updated', 'holder', 'held_until'])
-      .select(this.#engine.now().as('now'))
-      .where('tenant', '=', tenant)
-      .where('id', '=', conversation)
-    const row = await (this.#engine.locksRows ? query.forUpdate() : query).executeTakeFirstOrThrow()
-    // The driver of PostgreSQL returns 64-bit integers as text.
-    const { seq, holder, updated, held_until, now } = row
+    const { rows } = await sql<Record<keyof Head, WideInteger | null>>`
+      select seq, updated, holder, held_until, ${this.#engine.now()} as now from conversation
+      where tenant = ${tenant} and id = ${conversation}
+      ${this.#engine.locksRows ? sql`for update` : sql``}`.execute(writing)
+    const { seq, holder, updated, held_until, now } = rows[0] ?? {}
     return {
-      seq,
-      holder,
+      seq: Number(seq),
+      holder: (holder ?? null) as string | null,
       updated: Number(updated),
-      held_until: held_until === null ? null : Number(held_until),
+      held_until: held_until == null ? null : Number(held_until),
       now: Number(now),
     }
   }
@@ -380,19 +276,38 @@ interface Head {
   readonly now: number
 }
 
-/** The tables whose rows belong to one message of a conversation. */
-const OWNED_TABLES = ['message', 'session', 'skill_use'] as const
+interface MessageRow {
+  readonly seq: number
+  readonly id: string
+  readonly role: MessageRole
+  readonly content: string
+  /** The content that several conversations share. */
+  readonly shared: string | null
+  readonly at: WideInteger
+  readonly generation: number | null
+  readonly digest: Digest | null
+  readonly starts_over: number | null
+}
 
-async function insertHead(
-  writing: Writing,
-  tenant: string,
-  id: string,
-): Promise<{ readonly numInsertedOrUpdatedRows?: bigint | undefined }> {
-  return await writing
-    .insertInto('conversation')
-    .values({ tenant, id, seq: 0, updated: 0, holder: null, held_until: null })
-    .onConflict(conflict => conflict.doNothing())
-    .executeTakeFirstOrThrow()
+interface UseRow {
+  readonly conversation: string
+  readonly seq: number
+  readonly call: string
+  readonly tool: string
+  readonly skill: string
+  readonly revision: Digest
+}
+
+/** Selects the rows of a conversation. */
+function ownerOf(tenant: string, conversation: string): RawBuilder<unknown> {
+  return sql`tenant = ${tenant} and conversation = ${conversation}`
+}
+
+/** Returns false if the conversation already exists. */
+async function insertHead(writing: Writing, tenant: string, id: string): Promise<boolean> {
+  const { numAffectedRows } = await sql`insert into conversation (tenant, id, seq, updated)
+    values (${tenant}, ${id}, 0, 0) on conflict do nothing`.execute(writing)
+  return numAffectedRows !== 0n
 }
 
 function assertFree(
@@ -410,85 +325,61 @@ async function insertMessage(
   tenant: string,
   conversation: string,
   seq: number,
-  message: ConversationMessage,
+  { id, role, content, at, skills, startsOver, uses = [] }: ConversationMessage,
 ): Promise<void> {
-  const row = toRow(tenant, conversation, seq, message)
-  await writing
-    .insertInto('message')
-    .values(await storeText(writing, row))
-    .execute()
-  const uses = (message.uses ?? []).map(({ callId: call, tool, skill, revision }) => ({
-    ...{ tenant, conversation, seq, call, tool, skill, revision },
-  }))
-  if (uses.length > 0) await writing.insertInto('skill_use').values(uses).execute()
+  const json = JSON.stringify(content)
+  // Many conversations have the same system text.
+  const text = role === 'system' ? await putText(writing, json) : null
+  const row = [
+    ...[tenant, conversation, seq, id, role, text === null ? json : '', text, at],
+    ...[skills?.generation ?? null, skills?.digest ?? null, startsOver === true ? 1 : null],
+  ]
+  await sql`insert into message (tenant, conversation, ${sql.raw(OWNED_COLUMNS.message)})
+    values (${sql.join(row)})`.execute(writing)
+  for (const { callId, tool, skill, revision } of uses)
+    await sql`insert into skill_use (tenant, conversation, ${sql.raw(OWNED_COLUMNS.skill_use)})
+      values (${sql.join([tenant, conversation, seq, callId, tool, skill, revision])})`.execute(writing)
 }
 
 async function removeConversation(writing: Writing, tenant: string, conversation: string): Promise<void> {
-  const used = await findTexts(writing, tenant, conversation)
-  await writing
-    .deleteFrom('conversation')
-    .where('tenant', '=', tenant)
-    .where('id', '=', conversation)
-    .execute()
-  for (const table of OWNED_TABLES)
-    await writing
-      .deleteFrom(table)
-      .where('tenant', '=', tenant)
-      .where('conversation', '=', conversation)
-      .execute()
-  await writing
-    .deleteFrom('listing')
-    .where('digest', 'not in', query => query.selectFrom('session').select('listing'))
-    .execute()
+  const owner = ownerOf(tenant, conversation)
+  const used = await findTexts(writing, owner)
+  await sql`delete from conversation where tenant = ${tenant} and id = ${conversation}`.execute(writing)
+  for (const table of Object.keys(OWNED_COLUMNS))
+    await sql`delete from ${sql.table(table)} where ${owner}`.execute(writing)
   await removeUnusedTexts(writing, used)
+}
+
+/** Returns the ids of messages in the order of their positions. */
+async function readIds(
+  writing: Writing,
+  where: RawBuilder<unknown>,
+  limit: RawBuilder<unknown> = sql``,
+): Promise<readonly string[]> {
+  const query = sql<{ readonly id: string }>`select id from message where ${where} order by seq ${limit}`
+  return (await query.execute(writing)).rows.map(({ id }) => id)
 }
 
 /** Returns whether these messages are already stored after the position `after`. */
 async function isRepeat(
   writing: Writing,
-  tenant: string,
-  conversation: string,
+  owner: RawBuilder<unknown>,
   after: number,
   messages: readonly ConversationMessage[],
 ): Promise<boolean> {
   if (messages.length === 0) return false
-  const stored = await writing
-    .selectFrom('message')
-    .select('id')
-    .where('tenant', '=', tenant)
-    .where('conversation', '=', conversation)
-    .where('seq', '>', after)
-    .orderBy('seq')
-    .limit(messages.length)
-    .execute()
-  return messages.every((message, index) => stored[index]?.id === message.id)
+  const stored = await readIds(writing, sql`${owner} and seq > ${after}`, sql`limit ${messages.length}`)
+  return messages.every(({ id }, index) => stored[index] === id)
 }
 
-/** Whether a conversation of `seq` messages has the messages of another one up to a position, and no others. */
+/** Whether a conversation has the messages of another one, and no others. */
 async function isCopy(
   writing: Writing,
-  tenant: string,
-  parts: {
-    readonly conversation: string
-    readonly atSeq: number
-    readonly newConversation: string
-    readonly seq: number
-  },
+  source: RawBuilder<unknown>,
+  copy: RawBuilder<unknown>,
 ): Promise<boolean> {
-  const readIds = async (from: string, end: number): Promise<readonly string[]> => {
-    const rows = await writing
-      .selectFrom('message')
-      .select('id')
-      .where('tenant', '=', tenant)
-      .where('conversation', '=', from)
-      .where('seq', '<=', end)
-      .orderBy('seq')
-      .execute()
-    return rows.map(({ id }) => id)
-  }
-  const source = await readIds(parts.conversation, parts.atSeq)
-  const copy = await readIds(parts.newConversation, parts.seq)
-  return source.length === copy.length && source.every((id, index) => id === copy[index])
+  const [from, to] = [await readIds(writing, source), await readIds(writing, copy)]
+  return from.length === to.length && from.every((id, index) => id === to[index])
 }
 
 async function saveSession(
@@ -496,72 +387,28 @@ async function saveSession(
   tenant: string,
   conversation: string,
   seq: number,
-  state: SessionState,
+  { catalog, announced, ...state }: SessionState,
 ): Promise<void> {
-  const announced = JSON.stringify(state.announced)
-  const listing = createHash('sha256').update(announced).digest('hex')
-  await writing
-    .insertInto('listing')
-    .values({ digest: listing, announced })
-    .onConflict(conflict => conflict.doNothing())
-    .execute()
-  const row = {
-    generation: state.generation,
-    listing,
-    catalog: await putText(writing, JSON.stringify(state.catalog)),
-    ledger: JSON.stringify(state.ledger),
-    seen: JSON.stringify(state.seen),
-    identity: JSON.stringify({ conversation: state.conversation, seal: state.seal }),
-  }
-  await writing
-    .insertInto('session')
-    .values({ tenant, conversation, seq, ...row })
-    .onConflict(conflict => conflict.columns(['tenant', 'conversation', 'seq']).doUpdateSet(row))
-    .execute()
+  const texts = [JSON.stringify(catalog), JSON.stringify(announced)]
+  const row = [JSON.stringify(state)]
+  for (const text of texts) row.push(await putText(writing, text))
+  await sql`insert into session (tenant, conversation, ${sql.raw(OWNED_COLUMNS.session)})
+    values (${sql.join([tenant, conversation, seq, ...row])}) on conflict (tenant, conversation, seq)
+    do update set state = excluded.state, catalog = excluded.catalog, listing = excluded.listing`.execute(
+    writing,
+  )
 }
 
-function toRow(
-  tenant: string,
-  conversation: string,
-  seq: number,
-  message: ConversationMessage,
-): NewMessageRow {
-  const { id, role, content, at, skills, startsOver } = message
-  return {
-    tenant,
-    conversation,
-    seq,
-    id,
-    role,
-    content: JSON.stringify(content),
-    text: null,
-    at,
-    generation: skills?.generation ?? null,
-    digest: skills?.digest ?? null,
-    starts_over: startsOver === true ? 1 : null,
-  }
-}
-
-function toMessageOf(
-  row: Selectable<ConversationTables['message']> & { readonly textContent: string | null },
-  uses: readonly UseRow[],
-): StoredMessage {
+function toMessage(row: MessageRow, uses: readonly UseRow[]): StoredMessage {
   const { seq, id, role, at, generation, digest } = row
-  const content = row.textContent ?? row.content
   return {
-    seq,
-    id,
-    role: role as MessageRole,
-    content: JSON.parse(content) as unknown,
-    at: Number(at),
-    ...(generation === null || digest === null ? {} : { skills: { generation, digest: digest as Digest } }),
+    ...{ seq, id, role, at: Number(at), content: JSON.parse(row.shared ?? row.content) as unknown },
+    ...(generation === null || digest === null ? {} : { skills: { generation, digest } }),
     ...(uses.length === 0 ? {} : { uses: uses.map(toUse) }),
     ...(row.starts_over === 1 ? { startsOver: true } : {}),
   }
 }
 
-type UseRow = ConversationTables['skill_use']
-
 function toUse({ call, tool, skill, revision }: UseRow): SkillUse {
-  return { callId: call, tool, skill, revision: revision as Digest }
+  return { callId: call, tool, skill, revision }
 }

@@ -138,7 +138,8 @@ export { renderCommandValue } from './script/script-tools.ts'
 export { describeUnknownFields, listFields } from './tool/tool-input.ts'
 
 // For hosts that list slash commands, and for lists that a model reads.
-export { isModelInvocable, isUserInvocable } from './skill/invocation.ts'
+export { isUserInvocable } from './skill/invocation.ts'
+export { diffListings } from './session/listing-diff.ts'
 
 // For the offline model of `@skillstoke/agent`.
 export { TOOL_NAMES } from './tool/tool-names.ts'

@@ -1,5 +1,5 @@
-import { diffGenerations, type Generation, type Skill, type SkillChange } from '@skillstoke/core'
-import { isModelInvocable, quote, shortDigest } from '@skillstoke/core/internal'
+import type { Generation, Skill } from '@skillstoke/core'
+import { diffListings, quote, shortDigest } from '@skillstoke/core/internal'
 
 const MAX_GENERATIONS = 64
 /** Limits the memory of large catalogs: the number of skills in all remembered generations together. */
@@ -54,7 +54,7 @@ export class RecentGenerations {
     const generation = isMeant(now.digest) ? now : this.#seen.findLast(each => isMeant(each.digest))
     if (generation === undefined)
       return `${shown} is not known to this server any more; rely only on the newest answers.`
-    const changes = diffGenerations(generation, now).flatMap(change => toVisible(change, question.isInScope))
+    const changes = listChanges(generation, question)
     return changes.length === 0
       ? `No skill has changed since ${shown}.`
       : `Changed since ${shown}, the generation is now ${shortDigest(now.digest)}: ${list(changes)}.`
@@ -69,17 +69,14 @@ export class RecentGenerations {
   }
 }
 
-/** Returns a change as the model sees it. A skill that only a person may invoke does not exist for the model. */
-function toVisible(change: SkillChange, isInScope: (name: string) => boolean): string[] {
-  if (!isInScope(change.name)) return []
-  const before =
-    change.kind === 'added' ? undefined : change.kind === 'removed' ? change.skill : change.oldSkill
-  const after =
-    change.kind === 'removed' ? undefined : change.kind === 'added' ? change.skill : change.newSkill
-  const was = before !== undefined && isModelInvocable(before)
-  const is = after !== undefined && isModelInvocable(after)
-  if (!(was || is)) return []
-  return [`${showName(change.name)} ${was && is ? 'changed' : is ? 'added' : 'removed'}`]
+/** Returns the changes as the model sees them. A skill that only a person may invoke does not exist for the model. */
+function listChanges(before: Generation, { now, isInScope }: ChangeQuestion): readonly string[] {
+  const { added, removed, changed } = diffListings(before.list(), now.list(), isInScope)
+  return [
+    ...added.map(({ name }) => `${showName(name)} added`),
+    ...removed.map(name => `${showName(name)} removed`),
+    ...changed.map(({ name }) => `${showName(name)} changed`),
+  ]
 }
 
 function changedPaths(before: Skill, after: Skill): string[] {

@@ -6,14 +6,6 @@ export interface CacheBreakpoint {
 /**
  * Adds a cache breakpoint for models of Anthropic, which cache only up to a breakpoint. The breakpoint moves with the end
  * of each request. The options of the user have priority.
- *
- * @example
- * ```ts
- * import { withCacheBreakpoint } from '@skillstoke/adapters/ai-sdk'
- *
- * const options = withCacheBreakpoint({ anthropic: { effort: 'low' } })
- * console.log(options.anthropic.cacheControl.type) // prints ephemeral
- * ```
  */
 export function withCacheBreakpoint<Options extends object>(
   given: Options | undefined,

@@ -15,16 +15,25 @@ export interface ListingDiff {
   readonly redescribed: readonly Skill[]
 }
 
-/** Compares two lists of skills, both sorted by name, in linear time. Calls `isInScope` only for skills that differ. */
+/** The difference between two lists of skills. */
+export interface FullListingDiff extends ListingDiff {
+  /** All skills in both lists that differ, also those with another description. */
+  readonly changed: readonly Skill[]
+}
+
+/**
+ * Compares the skills that a model may find by itself in two lists, both sorted by name, in linear time. Calls
+ * `isInScope` only for skills that differ.
+ */
 export function diffListings(
   before: readonly Skill[],
   after: readonly Skill[],
   isInScope: ScopeTest,
-): ListingDiff {
-  if (before === after) return { added: [], removed: [], redescribed: [] }
+): FullListingDiff {
+  if (before === after) return { added: [], removed: [], redescribed: [], changed: [] }
   const added: Skill[] = []
   const removed: Skill[] = []
-  const redescribed: Skill[] = []
+  const changed: { readonly old: Skill; readonly now: Skill }[] = []
   let i = 0
   let j = 0
   while (i < before.length || j < after.length) {
@@ -40,15 +49,18 @@ export function diffListings(
     const isNowVisible = order >= 0 && isVisible(now)
     if (wasVisible && !isNowVisible) removed.push(old as Skill)
     else if (isNowVisible && !wasVisible) added.push(now as Skill)
-    else if (isNowVisible && old?.description !== now?.description) redescribed.push(now as Skill)
+    else if (isNowVisible && old?.revision !== now?.revision)
+      changed.push({ old: old as Skill, now: now as Skill })
     if (order <= 0) i++
     if (order >= 0) j++
   }
   const scoped = (skills: readonly Skill[]): Skill[] => skills.filter(skill => isInScope(skill.name))
+  const redescribed = changed.filter(({ old, now }) => old.description !== now.description)
   return {
     added: scoped(added),
     removed: scoped(removed).map(skill => skill.name),
-    redescribed: scoped(redescribed),
+    redescribed: scoped(redescribed.map(({ now }) => now)),
+    changed: scoped(changed.map(({ now }) => now)),
   }
 }
 
