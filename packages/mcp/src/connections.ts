@@ -1,5 +1,6 @@
 import type { McpServer, ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
-import { type ChangeSet, LISTS } from './change-notifications.ts'
+import type { Clock } from '@skillstoke/core/source'
+import { type ChangeSet, LISTS } from './change-set.ts'
 import type { RequestTrace } from './request-trace.ts'
 
 /** A server object that lives as long as its connection, because it sends notifications to the client. */
@@ -13,16 +14,26 @@ export interface Connection {
 }
 
 export interface ConnectionsOptions {
+  readonly clock: Clock
+  /** Minimum time between two notifications, in milliseconds. */
+  readonly intervalMs: number
   /** Notifies the streams of 2026-era clients over HTTP. */
   readonly streams: ServerEventBus
   readonly trace: RequestTrace
   readonly onError: (error: unknown) => void
 }
 
-/** The connections of one view, with the changes that each client still has to receive. */
+/**
+ * The connections of one view, with the changes that each client still has to receive. Combines changes into few
+ * notifications. The first change is sent immediately. Each notification starts an interval. All changes during the
+ * interval are sent in one notification at the end of the interval, so the last change of a burst is always sent.
+ */
 export class Connections {
   readonly #options: ConnectionsOptions
   readonly #open = new Set<Connection>()
+  /** The changes since the last notification. */
+  #held: ChangeSet = new Set()
+  #cancelTimer: (() => void) | undefined
 
   constructor(options: ConnectionsOptions) {
     this.#options = options
@@ -50,8 +61,29 @@ export class Connections {
     if (isListening && missed !== undefined) this.#send(missed, [connection])
   }
 
-  /** Notifies every client. */
+  /** Notifies every client, at the latest at the end of the interval. */
   notify(changes: ChangeSet): void {
+    this.#held = this.#held.union(changes)
+    if (this.#cancelTimer === undefined) this.#flush()
+  }
+
+  close(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    this.#held = new Set()
+  }
+
+  #flush(): void {
+    const changes = this.#held
+    this.#cancelTimer = undefined
+    if (changes.size === 0) return
+    const { clock, intervalMs } = this.#options
+    this.#held = new Set()
+    this.#cancelTimer = clock.after(intervalMs, () => this.#flush(), { background: true })
+    this.#notifyAll(changes)
+  }
+
+  #notifyAll(changes: ChangeSet): void {
     const listening: Connection[] = []
     for (const connection of this.#open) {
       const isConnected = connection.server.isConnected()

@@ -1,6 +1,6 @@
 import { SUBSCRIPTION_ID_META_KEY, type SubscriptionFilter } from '@modelcontextprotocol/server'
 import { decodeUnmarkedText } from '@skillstoke/core/internal'
-import { type ChangeSet, LISTS } from './change-notifications.ts'
+import { type ChangeSet, LISTS } from './change-set.ts'
 import { toMessage } from './connections.ts'
 import type { Sender } from './incoming-request.ts'
 

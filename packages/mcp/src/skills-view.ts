@@ -19,7 +19,7 @@ import {
 import { defined, toMessage } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import { type AttachedParts, attachSkills } from './attach-skills.ts'
-import { ChangeNotifications, type ChangeSet, LISTS, toChangeSet } from './change-notifications.ts'
+import { type ChangeSet, LISTS, toChangeSet } from './change-set.ts'
 import { ClientLoads } from './client-loads.ts'
 import { type Connection, Connections, EVERYTHING, limitMissed } from './connections.ts'
 import { createServer } from './create-server.ts'
@@ -69,7 +69,6 @@ export class SkillsView {
   readonly #source: RuntimeSkillSource
   readonly #prompts: SkillPrompts
   readonly #extension: SkillsExtension
-  readonly #notifications: ChangeNotifications
   readonly #connections: Connections
   readonly #loads: ClientLoads
   readonly #gaps = new ListenGaps()
@@ -95,17 +94,16 @@ export class SkillsView {
     })
     this.#loads = new ClientLoads({ clock, reader: this.#reader, idleMs: options.sessionIdleMs })
     this.#connections = new Connections({
+      clock,
+      intervalMs: options.notificationIntervalMs,
       streams: this.modern.bus,
       trace: parts.trace,
       onError: error => this.#onError(error),
     })
-    this.#notifications = new ChangeNotifications({
-      clock,
-      intervalMs: options.notificationIntervalMs,
-      isInScope: this.#reader.isInScope,
-      send: changes => this.#connections.notify(changes),
-    })
-    const unsubscribe = skills.subscribe(update => this.#notifications.add(update), { phase: 'mcp' })
+    const unsubscribe = skills.subscribe(
+      ({ changes }) => this.#connections.notify(toChangeSet(changes, this.#reader.isInScope)),
+      { phase: 'mcp' },
+    )
     const unfollow = this.#followCommands()
     this.#unsubscribe = () => {
       unsubscribe()
@@ -173,7 +171,7 @@ export class SkillsView {
 
   async close(): Promise<void> {
     this.#unsubscribe()
-    this.#notifications.close()
+    this.#connections.close()
     await this.modern.close()
   }
 
@@ -307,7 +305,7 @@ export class SkillsView {
     const { skills, options } = this.#parts
     if (!(options.commandTools || options.adminTools) || !skills.scripts.canRun) return () => undefined
     return skills.scripts.subscribe(({ skill }) => {
-      if (this.#reader.isInScope(skill)) this.#notifications.addToolChange()
+      if (this.#reader.isInScope(skill)) this.#connections.notify(new Set(['tools/list_changed']))
     })
   }
 

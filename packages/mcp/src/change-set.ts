@@ -1,6 +1,5 @@
-import type { RegistryUpdate, Skill, SkillChange } from '@skillstoke/core'
+import type { Skill, SkillChange } from '@skillstoke/core'
 import { isUserInvocable } from '@skillstoke/core/internal'
-import type { Clock } from '@skillstoke/core/source'
 import { looksSame } from './skill-face.ts'
 import { isSamePrompt } from './skill-prompts.ts'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
@@ -13,63 +12,6 @@ export const LISTS = ['resources/list_changed', 'prompts/list_changed', 'tools/l
  * inside it changed.
  */
 export type ChangeSet = ReadonlySet<string>
-
-export interface ChangeNotificationsOptions {
-  readonly clock: Clock
-  /** Minimum time between two notifications, in milliseconds. */
-  readonly intervalMs: number
-  readonly isInScope: (name: string) => boolean
-  readonly send: (changes: ChangeSet) => void
-}
-
-/**
- * Combines updates into few notifications. The first update is sent immediately. Each notification starts an interval.
- * All updates during the interval are sent in one notification at the end of the interval, so the last change of a
- * burst is always sent.
- */
-export class ChangeNotifications {
-  readonly #options: ChangeNotificationsOptions
-  #held: ChangeSet | undefined
-  #cancelTimer: (() => void) | undefined
-
-  constructor(options: ChangeNotificationsOptions) {
-    this.#options = options
-  }
-
-  add(update: RegistryUpdate): void {
-    const changes = toChangeSet(update.changes, this.#options.isInScope)
-    if (changes.size > 0) this.#tell(changes)
-  }
-
-  /** Records that the list of tools changed. */
-  addToolChange(): void {
-    this.#tell(new Set(['tools/list_changed']))
-  }
-
-  #tell(changes: ChangeSet): void {
-    if (this.#cancelTimer === undefined) this.#send(changes)
-    else this.#held = this.#held?.union(changes) ?? changes
-  }
-
-  close(): void {
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
-    this.#held = undefined
-  }
-
-  #send(changes: ChangeSet): void {
-    const { clock, intervalMs, send } = this.#options
-    this.#cancelTimer = clock.after(intervalMs, () => this.#onInterval(), { background: true })
-    send(changes)
-  }
-
-  #onInterval(): void {
-    this.#cancelTimer = undefined
-    const held = this.#held
-    this.#held = undefined
-    if (held !== undefined) this.#send(held)
-  }
-}
 
 /** Returns what changes mean for the clients with one scope. */
 export function toChangeSet(all: readonly SkillChange[], isInScope: (name: string) => boolean): ChangeSet {
