@@ -33,11 +33,14 @@ function isPromptChanged(change: SkillChange): boolean {
     : isUserInvocable(change.skill)
 }
 
+/** Returns the skill before and after a change. */
+export function sidesOf(change: SkillChange): { readonly before?: Skill; readonly after?: Skill } {
+  if (change.kind === 'modified') return { before: change.oldSkill, after: change.newSkill }
+  return change.kind === 'added' ? { after: change.skill } : { before: change.skill }
+}
+
 function changedUris(change: SkillChange): Set<string> {
-  const before =
-    change.kind === 'added' ? undefined : change.kind === 'removed' ? change.skill : change.oldSkill
-  const after =
-    change.kind === 'removed' ? undefined : change.kind === 'added' ? change.skill : change.newSkill
+  const { before, after } = sidesOf(change)
   const uris = new Set<string>()
   const paths = new Set([...(before?.files ?? []), ...(after?.files ?? [])].map(file => file.path))
   for (const path of paths) {

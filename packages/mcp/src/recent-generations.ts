@@ -1,5 +1,6 @@
 import { diffGenerations, type Generation, type Skill, type SkillChange } from '@skillstoke/core'
 import { isModelInvocable, quote, shortDigest } from '@skillstoke/core/internal'
+import { sidesOf } from './change-set.ts'
 
 const MAX_GENERATIONS = 64
 /** Limits the memory of large catalogs: the number of skills in all remembered generations together. */
@@ -72,10 +73,7 @@ export class RecentGenerations {
 /** Returns a change as the model sees it. A skill that only a person may invoke does not exist for the model. */
 function toVisible(change: SkillChange, isInScope: (name: string) => boolean): string[] {
   if (!isInScope(change.name)) return []
-  const before =
-    change.kind === 'added' ? undefined : change.kind === 'removed' ? change.skill : change.oldSkill
-  const after =
-    change.kind === 'removed' ? undefined : change.kind === 'added' ? change.skill : change.newSkill
+  const { before, after } = sidesOf(change)
   const was = before !== undefined && isModelInvocable(before)
   const is = after !== undefined && isModelInvocable(after)
   if (!(was || is)) return []

@@ -167,13 +167,9 @@ class ChildProcessRunner implements ChildProcesses {
       const known = scripts.length === 0 ? 'it has no scripts' : `its scripts are ${scripts.join(', ')}`
       throw new SkillError('FILE_NOT_FOUND', `${quote(program.skill)} has no file ${quote(path)}; ${known}`)
     }
-    const run = this.#runFile(program, path, args, options)
+    const run = this.#runFile(program, path, args, options).finally(() => this.#runs.delete(run))
     this.#runs.add(run)
-    try {
-      return await run
-    } finally {
-      this.#runs.delete(run)
-    }
+    return await run
   }
 
   async #runFile(

@@ -43,8 +43,6 @@ export interface ScriptRunnerOptions {
    * @default 180,000
    */
   readonly reserveMs?: number
-  /** Number of calls after which a process is replaced by a new process. @default 1,000 */
-  readonly maxCalls?: number
   /** Time limit for loading the modules of a skill, in milliseconds. @default 5,000 */
   readonly loadTimeoutMs?: number
   /**
@@ -65,7 +63,6 @@ const KNOWN: KnownOptions<ScriptRunnerOptions> = {
   maxIdleProcesses: true,
   idleMs: true,
   reserveMs: true,
-  maxCalls: true,
   loadTimeoutMs: true,
   drainMs: true,
   limits: true,
@@ -83,7 +80,6 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
   maxIdleProcesses: 8,
   idleMs: 60_000,
   reserveMs: 180_000,
-  maxCalls: 1_000,
   loadTimeoutMs: 5_000,
   drainMs: 30_000,
 })
@@ -114,7 +110,6 @@ const LEAST = {
   maxIdleProcesses: 0,
   idleMs: 0,
   reserveMs: 0,
-  maxCalls: 1,
   loadTimeoutMs: 0,
   drainMs: 0,
 } as const satisfies Record<Exclude<keyof ScriptRunnerDefaults, 'sandbox'>, number>

@@ -62,8 +62,6 @@ export interface PooledProgramOptions {
   readonly start: (signal: AbortSignal, isRefill: boolean) => Promise<PooledProcess>
   /** Maximum number of simultaneous calls, each in its own process. */
   readonly maxProcesses: number
-  /** Number of calls after which a process is replaced by a new process. */
-  readonly maxCalls: number
   readonly idle: IdleProcesses
   /** Removes the folders of a process that has ended. Never fails. */
   readonly discard: (each: PooledProcess) => Promise<void>
@@ -257,7 +255,7 @@ export class PooledProgram implements LoadedProgram {
 
   #release(member: Member): void {
     const { process } = member
-    const isReusable = !isForOneCall(member) && member.calls < this.#options.maxCalls
+    const isReusable = !isForOneCall(member) && member.calls < MAX_CALLS
     if (isReusable && process.isUsable) {
       const next = this.#waiting.shift()
       if (next !== undefined) next.resolve(member)
@@ -327,6 +325,8 @@ export class IdleProcesses {
 }
 
 const MAX_WAITING = 1_000
+/** Number of calls after which a process is replaced by a new process. */
+const MAX_CALLS = 1_000
 const MAX_ATTEMPTS = 3
 
 type Waiter = PromiseWithResolvers<Member | undefined>

@@ -263,7 +263,7 @@ export class ProgramLoader {
     const { program, check } = loading
     const { revision, grants } = program
     const { options, folders, inUse } = this.#parts
-    const { maxProcesses, maxCalls, drainMs } = options
+    const { maxProcesses, drainMs } = options
     const copies: string[] = []
     const keepCopies = async (most: number): Promise<void> => {
       for (const copy of copies.splice(0, copies.length - most)) await folders.discard(copy)
@@ -277,7 +277,6 @@ export class ProgramLoader {
       locate: (stack, { folder }) => describePlace(findPlace(stack, folder)),
       start: async (ending, isRefill) => await this.#startOneMore(loading, ending, isRefill),
       maxProcesses,
-      maxCalls,
       idle: this.#idle,
       discard: async each => {
         await this.#starter.discard({ ...each, hasOwnFolder: false })
