@@ -170,8 +170,5 @@ function toWireTool(tool: ToolDefinition): Tool {
 }
 
 function toMeta({ generation, revision }: ToolResult): Record<string, string> {
-  return defined({ [GENERATION_META_KEY]: generation, [REVISION_META_KEY]: revision }) as Record<
-    string,
-    string
-  >
+  return defined({ [GENERATION_META_KEY]: generation, [REVISION_META_KEY]: revision })
 }
