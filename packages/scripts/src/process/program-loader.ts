@@ -74,9 +74,9 @@ export class ProgramLoader {
   #refilledAt = -Infinity
 
   constructor(parts: ProgramLoaderOptions) {
-    const { options, sandbox, folders, setAside } = parts
+    const { options } = parts
     this.#parts = parts
-    this.#starter = new ProcessStarter({ sandbox, folders, setAside, limits: options.limits })
+    this.#starter = new ProcessStarter(parts)
     this.#reserve = new ProcessReserve(this.#starter, options.reserveMs)
     this.#idle = new IdleProcesses(options.maxIdleProcesses, options.idleMs)
   }
