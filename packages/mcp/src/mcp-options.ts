@@ -6,8 +6,9 @@ import {
   checkWholeNumber,
   type KnownOptions,
   LONGEST_TIMER_MS,
+  silentLogger,
 } from '@skillstoke/core/internal'
-import type { Clock } from '@skillstoke/core/source'
+import { type Clock, systemClock } from '@skillstoke/core/source'
 import type { ClientAccess } from './client-access.ts'
 import type { AuditEntry } from './request-trace.ts'
 
@@ -119,6 +120,9 @@ export type McpDefaults = Required<
   >
 >
 
+export type ResolvedMcpOptions = SkillMcpOptions &
+  Readonly<McpDefaults & Required<Pick<SkillMcpOptions, 'logger' | 'clock'>>>
+
 export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
   name: 'skillstoke',
   version: '0.0.0',
@@ -138,9 +142,9 @@ export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
 const MIN_KEY_LENGTH = 32
 
 /** Returns the checked options with their defaults. @throws {SkillError} INVALID_OPTION */
-export function resolveOptions(given: SkillMcpOptions): SkillMcpOptions & Readonly<McpDefaults> {
+export function resolveOptions(given: SkillMcpOptions): ResolvedMcpOptions {
   checkOptions('SkillMcp', given, KNOWN)
-  const options = { ...DEFAULT_MCP_OPTIONS, ...given }
+  const options = { ...DEFAULT_MCP_OPTIONS, logger: silentLogger, clock: systemClock, ...given }
   checkWholeNumber('pageSize', options.pageSize, 1)
   checkNumber('requestsPerMinute', options.requestsPerMinute, 1)
   checkNumber('notificationIntervalMs', options.notificationIntervalMs, 0, LONGEST_TIMER_MS)

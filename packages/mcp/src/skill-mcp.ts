@@ -6,20 +6,19 @@ import {
   verifyBearerToken,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { type Logger, SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
-import { type Clock, systemClock } from '@skillstoke/core/source'
+import { SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
 import { toAccepted } from './accepted-types.ts'
 import { toErrorResponse } from './error-response.ts'
 import { followStream } from './follow-stream.ts'
 import { type IncomingRequest, readIncoming } from './incoming-request.ts'
 import { LegacySessions } from './legacy-sessions.ts'
 import { limitRefusal } from './limit-errors.ts'
-import { type McpDefaults, resolveOptions, type SkillMcpOptions } from './mcp-options.ts'
+import { type ResolvedMcpOptions, resolveOptions, type SkillMcpOptions } from './mcp-options.ts'
 import { RateLimit } from './rate-limit.ts'
 import { RecentGenerations } from './recent-generations.ts'
 import { ownerOf, toChallenge } from './request-owner.ts'
-import { type AuditEntry, RequestTrace } from './request-trace.ts'
+import { RequestTrace } from './request-trace.ts'
 import { SessionSeal } from './session-seal.ts'
 import { type SharedParts, SkillsView } from './skills-view.ts'
 import { StdioTransport } from './stdio-transport.ts'
@@ -85,10 +84,7 @@ export function createSkillsServer(skills: SkillRuntime, options: SkillMcpOption
  * ```
  */
 export class SkillMcp implements AsyncDisposable {
-  readonly #skills: SkillRuntime
-  readonly #options: SkillMcpOptions & Readonly<McpDefaults>
-  readonly #logger: Logger
-  readonly #clock: Clock
+  readonly #options: ResolvedMcpOptions
   readonly #parts: SharedParts
   /** The views that are in use, by the scope of their clients. The view that was used last is the last one. */
   readonly #views = new Map<string, SkillsView>()
@@ -104,24 +100,14 @@ export class SkillMcp implements AsyncDisposable {
   /** Does the same as `createSkillsServer`. */
   constructor(skills: SkillRuntime, options: SkillMcpOptions = {}) {
     this.#options = resolveOptions(options)
-    this.#skills = skills
-    this.#logger = options.logger ?? silentLogger
     if (this.#options.authorTools) skills.writer() // throws if no source is writable
-    const { name, audit, requestsPerMinute, ...rest } = this.#options
-    const clock = options.clock ?? systemClock
-    this.#clock = clock
+    const { clock, requestsPerMinute, sessionKey, maxSessions, sessionIdleMs } = this.#options
     const recent = new RecentGenerations(skills.current)
     this.#parts = {
       skills,
       options: this.#options,
-      logger: this.#logger,
-      clock,
       recent,
-      trace: new RequestTrace({
-        server: name,
-        clock,
-        ...(audit === undefined ? {} : { audit: entry => this.#tellAudit(audit, entry) }),
-      }),
+      trace: new RequestTrace(this.#options),
       nextSessionId: () => this.#nextSessionId(),
       warnOnce: message => this.#warnOnce(message),
     }
@@ -130,10 +116,10 @@ export class SkillMcp implements AsyncDisposable {
     this.#limit = new RateLimit(requestsPerMinute, clock)
     this.#legacy = new LegacySessions({
       clock,
-      seal: new SessionSeal(rest.sessionKey),
+      seal: new SessionSeal(sessionKey),
       currentDigest: () => skills.current.digest,
-      maxSessions: rest.maxSessions,
-      idleMs: rest.sessionIdleMs,
+      maxSessions,
+      idleMs: sessionIdleMs,
     })
   }
 
@@ -173,7 +159,7 @@ export class SkillMcp implements AsyncDisposable {
   /** Answers one HTTP request of a 2025-era or 2026-era client. */
   async fetch(request: Request): Promise<Response> {
     if (this.#closing !== undefined) return new Response('the server is closing', { status: 503 })
-    const { access, maxRequestBytes } = this.#options
+    const { access, maxRequestBytes, clock } = this.#options
     const document = access?.respond?.(request)
     if (document !== undefined) return document
     // Clients look for an authorization server here. Any other answer than 404 would start a sign-in that cannot end.
@@ -191,7 +177,7 @@ export class SkillMcp implements AsyncDisposable {
       const response = await toAccepted(answer, incoming.accepted, request.signal)
       if (response.status === 503)
         this.#parts.trace.refused(request, 'too many sessions are in use', auth?.clientId)
-      return followStream(response, { access, auth, clock: this.#clock, done: release })
+      return followStream(response, { access, auth, clock, done: release })
     } catch (thrown) {
       release()
       throw thrown
@@ -239,7 +225,7 @@ export class SkillMcp implements AsyncDisposable {
     const transport = new StdioTransport()
     const handle = serveStdio(context => this.#ownView.createLasting(context), {
       transport,
-      onerror: error => this.#logger.debug(`mcp: ${toMessage(error)}`, { error }),
+      onerror: error => this.#options.logger.debug(`mcp: ${toMessage(error)}`, { error }),
     })
     const end = (): void => void handle.close()
     signal?.addEventListener('abort', end, { once: true })
@@ -323,19 +309,10 @@ export class SkillMcp implements AsyncDisposable {
    * form.
    */
   #nextSessionId(): string {
-    const taken = new Set(this.#skills.sessions().map(({ id }) => id))
+    const taken = new Set(this.#parts.skills.sessions().map(({ id }) => id))
     do this.#sessionCount++
     while (taken.has(`mcp-${this.#sessionCount}`))
     return `mcp-${this.#sessionCount}`
-  }
-
-  /** Logs the failure of an audit function, because it must not fail the request. */
-  #tellAudit(audit: (entry: AuditEntry) => void, entry: AuditEntry): void {
-    try {
-      audit(entry)
-    } catch (error) {
-      this.#logger.error(`mcp: the audit function failed: ${toMessage(error)}`, { error })
-    }
   }
 
   #assertOpen(): void {
@@ -346,7 +323,7 @@ export class SkillMcp implements AsyncDisposable {
     if (this.#warned.has(message)) return
     if (this.#warned.size >= MAX_REMEMBERED_WARNINGS) this.#warned.clear()
     this.#warned.add(message)
-    this.#logger.warn(`mcp: ${message}`)
+    this.#options.logger.warn(`mcp: ${message}`)
   }
 }
 

@@ -9,7 +9,6 @@ import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import {
   createAuthorTools,
   diffGenerations,
-  type Logger,
   type SessionOptions,
   type SkillReader,
   type SkillRuntime,
@@ -17,7 +16,6 @@ import {
   type SkillSession,
 } from '@skillstoke/core'
 import { defined, toMessage } from '@skillstoke/core/internal'
-import type { Clock } from '@skillstoke/core/source'
 import { type AttachedParts, attachSkills } from './attach-skills.ts'
 import { type ChangeSet, LISTS, toChangeSet } from './change-set.ts'
 import { ClientLoads } from './client-loads.ts'
@@ -26,7 +24,7 @@ import { createServer } from './create-server.ts'
 import { readSender } from './incoming-request.ts'
 import type { SessionServer } from './legacy-sessions.ts'
 import { ListenGaps, withMissed } from './listen-gaps.ts'
-import type { McpDefaults, SkillMcpOptions } from './mcp-options.ts'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 import { observeBody } from './observe-body.ts'
 import type { RecentGenerations } from './recent-generations.ts'
 import { ownerOf } from './request-owner.ts'
@@ -39,9 +37,7 @@ import { SkillPrompts } from './skill-prompts.ts'
 /** What all views of one server share. */
 export interface SharedParts {
   readonly skills: SkillRuntime
-  readonly options: SkillMcpOptions & Readonly<McpDefaults>
-  readonly logger: Logger
-  readonly clock: Clock
+  readonly options: ResolvedMcpOptions
   readonly recent: RecentGenerations
   readonly trace: RequestTrace
   /** Returns an unused session id. */
@@ -77,7 +73,8 @@ export class SkillsView {
   readonly #unsubscribe: () => void
 
   constructor(parts: SharedParts, scope: SkillScope | undefined) {
-    const { skills, options, logger, clock } = parts
+    const { skills, options } = parts
+    const { logger, clock } = options
     this.#parts = parts
     this.#scope = scope === undefined ? {} : { scope }
     this.#reader = skills.forConversation(this.#scope)
@@ -310,6 +307,6 @@ export class SkillsView {
   }
 
   #onError(error: unknown): void {
-    this.#parts.logger.debug(`mcp: ${toMessage(error)}`, { error })
+    this.#parts.options.logger.debug(`mcp: ${toMessage(error)}`, { error })
   }
 }
