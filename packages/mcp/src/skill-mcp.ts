@@ -9,6 +9,8 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
 import { toAccepted } from './accepted-types.ts'
+import type { SharedParts } from './attach-skills.ts'
+import { logError } from './connections.ts'
 import { toErrorResponse } from './error-response.ts'
 import { followStream } from './follow-stream.ts'
 import { type IncomingRequest, readIncoming } from './incoming-request.ts'
@@ -20,7 +22,7 @@ import { RecentGenerations } from './recent-generations.ts'
 import { ownerOf, toChallenge } from './request-owner.ts'
 import { RequestTrace } from './request-trace.ts'
 import { SessionSeal } from './session-seal.ts'
-import { type SharedParts, SkillsView } from './skills-view.ts'
+import { SkillsView } from './skills-view.ts'
 import { StdioTransport } from './stdio-transport.ts'
 
 const KNOWN_STDIO: KnownOptions<ServeStdioOptions> = { signal: true }
@@ -225,7 +227,7 @@ export class SkillMcp implements AsyncDisposable {
     const transport = new StdioTransport()
     const handle = serveStdio(context => this.#ownView.createLasting(context), {
       transport,
-      onerror: error => this.#options.logger.debug(`mcp: ${toMessage(error)}`, { error }),
+      onerror: error => logError(this.#options, error),
     })
     const end = (): void => void handle.close()
     signal?.addEventListener('abort', end, { once: true })
