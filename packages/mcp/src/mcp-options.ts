@@ -4,6 +4,7 @@ import {
   checkNumber,
   checkOptions,
   checkWholeNumber,
+  defined,
   type KnownOptions,
   LONGEST_TIMER_MS,
   silentLogger,
@@ -144,7 +145,7 @@ const MIN_KEY_LENGTH = 32
 /** Returns the checked options with their defaults. @throws {SkillError} INVALID_OPTION */
 export function resolveOptions(given: SkillMcpOptions): ResolvedMcpOptions {
   checkOptions('SkillMcp', given, KNOWN)
-  const options = { ...DEFAULT_MCP_OPTIONS, logger: silentLogger, clock: systemClock, ...given }
+  const options = { ...DEFAULT_MCP_OPTIONS, logger: silentLogger, clock: systemClock, ...defined(given) }
   checkWholeNumber('pageSize', options.pageSize, 1)
   checkNumber('requestsPerMinute', options.requestsPerMinute, 1)
   checkNumber('notificationIntervalMs', options.notificationIntervalMs, 0, LONGEST_TIMER_MS)

@@ -21,7 +21,6 @@ import { RateLimit } from './rate-limit.ts'
 import { RecentGenerations } from './recent-generations.ts'
 import { ownerOf, toChallenge } from './request-owner.ts'
 import { RequestTrace } from './request-trace.ts'
-import { SessionSeal } from './session-seal.ts'
 import { SkillsView } from './skills-view.ts'
 import { StdioTransport } from './stdio-transport.ts'
 
@@ -103,7 +102,6 @@ export class SkillMcp implements AsyncDisposable {
   constructor(skills: SkillRuntime, options: SkillMcpOptions = {}) {
     this.#options = resolveOptions(options)
     if (this.#options.authorTools) skills.writer() // throws if no source is writable
-    const { clock, requestsPerMinute, sessionKey, maxSessions, sessionIdleMs } = this.#options
     const recent = new RecentGenerations(skills.current)
     this.#parts = {
       skills,
@@ -115,14 +113,8 @@ export class SkillMcp implements AsyncDisposable {
     }
     this.#ownView = new SkillsView(this.#parts, options.scope)
     this.#unsubscribe = skills.subscribe(({ generation }) => recent.add(generation), { phase: 'mcp' })
-    this.#limit = new RateLimit(requestsPerMinute, clock)
-    this.#legacy = new LegacySessions({
-      clock,
-      seal: new SessionSeal(sessionKey),
-      currentDigest: () => skills.current.digest,
-      maxSessions,
-      idleMs: sessionIdleMs,
-    })
+    this.#limit = new RateLimit(this.#options)
+    this.#legacy = new LegacySessions(this.#options, () => skills.current.digest)
   }
 
   /**

@@ -86,7 +86,9 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
 
 /** Options of a runner after defaults were applied. An option that is missing or `undefined` has its default. */
 export type ResolvedScriptRunnerOptions = Omit<ScriptRunnerOptions, 'limits'> &
-  Readonly<ScriptRunnerDefaults> & { readonly limits: OutputLimits }
+  Readonly<ScriptRunnerDefaults & Required<Pick<ScriptRunnerOptions, 'env'>>> & {
+    readonly limits: OutputLimits
+  }
 
 /** @throws {SkillError} INVALID_OPTION */
 export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): ResolvedScriptRunnerOptions {
@@ -99,6 +101,7 @@ export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): Resolv
     checkNumber(name, options.limits?.[name], 0, LONGEST_TIMER_MS)
   return {
     ...DEFAULT_SCRIPT_RUNNER_OPTIONS,
+    env: process.env,
     ...defined(options),
     limits: { ...DEFAULT_OUTPUT_LIMITS, ...defined(options.limits ?? {}) },
   }

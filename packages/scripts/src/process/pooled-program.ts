@@ -13,6 +13,7 @@ import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
 import type { ScriptAccess } from '../access/script-access.ts'
 import { withLeft } from '../access/set-aside.ts'
 import type { InputFaults } from '../child/frames.ts'
+import type { ResolvedScriptRunnerOptions } from '../script-runner-options.ts'
 import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
 
 /** A process for scripts, with the folder that the process may write to. */
@@ -60,13 +61,10 @@ export interface PooledProgramOptions {
    * program have ended. @throws {SkillError} SCRIPT_FAILED
    */
   readonly start: (signal: AbortSignal, isRefill: boolean) => Promise<PooledProcess>
-  /** Maximum number of simultaneous calls, each in its own process. */
-  readonly maxProcesses: number
+  readonly limits: Pick<ResolvedScriptRunnerOptions, 'maxProcesses' | 'drainMs'>
   readonly idle: IdleProcesses
   /** Removes the folders of a process that has ended. Never fails. */
   readonly discard: (each: PooledProcess) => Promise<void>
-  /** How long calls may continue after `close()`, in milliseconds. */
-  readonly drainMs: number
   /** Called after the last process has ended. */
   readonly onClosed: () => Promise<void>
 }
@@ -140,7 +138,7 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  close({ withinMs = this.#options.drainMs }: { readonly withinMs?: number } = {}): Promise<void> {
+  close({ withinMs = this.#options.limits.drainMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#closing ??= this.#drain()
     // A later call of `close()` may shorten the time that running calls have left.
     const timer = setTimeout(() => this.#onDrained?.(), withinMs)
@@ -201,7 +199,7 @@ export class PooledProgram implements LoadedProgram {
   async #take(command: SkillCommand, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     const kept = this.#takeIdle()
     if (kept !== undefined) return kept
-    if (this.#members.size + this.#starting < this.#options.maxProcesses) return await this.#start()
+    if (this.#members.size + this.#starting < this.#options.limits.maxProcesses) return await this.#start()
     const turn: Waiter = Promise.withResolvers()
     const onAbort = (): void => turn.reject(signal?.reason)
     const timer = setTimeout(() => turn.reject(lateError(command, timeoutMs)), timeoutMs)

@@ -263,7 +263,6 @@ export class ProgramLoader {
     const { program, check } = loading
     const { revision, grants } = program
     const { options, folders, inUse } = this.#parts
-    const { maxProcesses, drainMs } = options
     const copies: string[] = []
     const keepCopies = async (most: number): Promise<void> => {
       for (const copy of copies.splice(0, copies.length - most)) await folders.discard(copy)
@@ -276,14 +275,13 @@ export class ProgramLoader {
       ...(grants.some(grant => grant.startsWith('fs.')) ? { check } : {}),
       locate: (stack, { folder }) => describePlace(findPlace(stack, folder)),
       start: async (ending, isRefill) => await this.#startOneMore(loading, ending, isRefill),
-      maxProcesses,
+      limits: options,
       idle: this.#idle,
       discard: async each => {
         await this.#starter.discard({ ...each, hasOwnFolder: false })
         if (each.hasOwnFolder) copies.push(each.folder)
         await keepCopies(mostCopies)
       },
-      drainMs,
       onClosed: async () => {
         this.#programs.delete(pool)
         inUse.delete(use)
