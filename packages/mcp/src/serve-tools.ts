@@ -107,11 +107,7 @@ function describeSince(
   since: string | undefined,
   { skill, generation }: ToolResult,
 ): string[] {
-  if (since === undefined || generation === undefined) return []
-  const { current: now, isInScope } = reader
-  return [
-    recent.describe({ since, now, isInScope, skill: skill === undefined ? undefined : now.find(skill) }),
-  ]
+  return since === undefined || generation === undefined ? [] : [recent.describe(since, reader, skill)]
 }
 
 /**

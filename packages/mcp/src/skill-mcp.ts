@@ -153,7 +153,7 @@ export class SkillMcp implements AsyncDisposable {
   /** Answers one HTTP request of a 2025-era or 2026-era client. */
   async fetch(request: Request): Promise<Response> {
     if (this.#closing !== undefined) return new Response('the server is closing', { status: 503 })
-    const { access, maxRequestBytes, clock } = this.#options
+    const { access, maxRequestBytes } = this.#options
     const document = access?.respond?.(request)
     if (document !== undefined) return document
     // Clients look for an authorization server here. Any other answer than 404 would start a sign-in that cannot end.
@@ -171,7 +171,7 @@ export class SkillMcp implements AsyncDisposable {
       const response = await toAccepted(answer, incoming.accepted, request.signal)
       if (response.status === 503)
         this.#parts.trace.refused(request, 'too many sessions are in use', auth?.clientId)
-      return followStream(response, { access, auth, clock, done: release })
+      return followStream(response, this.#options, { auth, done: release })
     } catch (thrown) {
       release()
       throw thrown
