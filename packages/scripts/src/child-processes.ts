@@ -186,19 +186,12 @@ class ChildProcessRunner implements ChildProcesses {
       })
       const wrapped = await sandbox.wrap(launch, view)
       const env = { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder }
-      const run = runProgram(
-        {
-          name: `${program.skill}/${path}`,
-          start: () =>
-            (contained = new ContainedProcess(wrapped, { env, workingDirectory, hasChannel: false })),
-          limits: this.#parts.options.limits,
-          redaction: createRedaction(access.secrets),
-        },
-        {
-          ...options,
-          signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
-        },
-      )
+      const signal = AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])])
+      signal.throwIfAborted()
+      contained = new ContainedProcess(wrapped, { env, workingDirectory, hasChannel: false })
+      const { limits } = this.#parts.options
+      const shown = { name: `${program.skill}/${path}`, limits, redaction: createRedaction(access.secrets) }
+      const run = runProgram(contained, shown, { ...options, signal })
       const left = setAside.checkAfter(access, run)
       const [outcome] = await Promise.allSettled([run])
       return withLeft(outcome, await left)

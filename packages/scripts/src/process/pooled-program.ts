@@ -3,13 +3,16 @@ import { type Digest, type SkillCommand, SkillError } from '@skillstoke/core'
 import {
   DEFAULT_CALL_MS,
   describeUnknownFields,
+  LATE,
   listFields,
   quote,
   quoteAll,
   showValue,
   toMessage,
+  untilAborted,
+  waitAtMost,
 } from '@skillstoke/core/internal'
-import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
+import { type LoadedProgram, type ScriptRunOptions, systemClock } from '@skillstoke/core/source'
 import type { ScriptAccess } from '../access/script-access.ts'
 import { withLeft } from '../access/set-aside.ts'
 import type { InputFaults } from '../child/frames.ts'
@@ -201,15 +204,12 @@ export class PooledProgram implements LoadedProgram {
     if (kept !== undefined) return kept
     if (this.#members.size + this.#starting < this.#options.limits.maxProcesses) return await this.#start()
     const turn: Waiter = Promise.withResolvers()
-    const onAbort = (): void => turn.reject(signal?.reason)
-    const timer = setTimeout(() => turn.reject(lateError(command, timeoutMs)), timeoutMs)
     this.#waiting.push(turn)
-    signal?.addEventListener('abort', onAbort, { once: true })
     try {
-      return (await turn.promise) ?? (await this.#start())
+      const member = await waitAtMost(systemClock, timeoutMs, untilAborted(signal, turn.promise))
+      if (member === LATE) throw lateError(command, timeoutMs)
+      return member ?? (await this.#start())
     } finally {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
       const index = this.#waiting.indexOf(turn)
       if (index >= 0) this.#waiting.splice(index, 1)
     }
