@@ -40,14 +40,16 @@ export function fromWatcher(watcher: SkillWatcherLike, options: FromWatcherOptio
 
 class WatcherSource extends MemorySource {
   readonly #watcher: SkillWatcherLike
-  readonly #logger: Logger
-  readonly #clock: Clock
+  readonly #options: FromWatcherOptions & { readonly logger: Logger; readonly clock: Clock }
 
   constructor(watcher: SkillWatcherLike, options: FromWatcherOptions) {
     super({ label: options.label, reading: EXO_READING })
     this.#watcher = watcher
-    this.#logger = options.logger ?? silentLogger
-    this.#clock = options.clock ?? systemClock
+    this.#options = {
+      ...options,
+      logger: options.logger ?? silentLogger,
+      clock: options.clock ?? systemClock,
+    }
   }
 
   override watch(onHint: (hint: SourceHint) => void): SourceWatch {
@@ -57,8 +59,7 @@ class WatcherSource extends MemorySource {
       onBatch: batch => {
         for (const event of batch) foldInto(this, event)
       },
-      clock: this.#clock,
-      logger: this.#logger,
+      ...this.#options,
       signal: stop.signal,
     })
     return {

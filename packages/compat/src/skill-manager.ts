@@ -7,7 +7,7 @@ import {
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, Listeners, oneOf } from '@skillstoke/core/internal'
+import { checkOptions, defined, type KnownOptions, Listeners, oneOf } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
 import type { ScriptRunner, ScriptRunOptions } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
@@ -64,15 +64,14 @@ export type SkillTransition = 'load' | 'unload' | 'reload'
 export class SkillManager implements AsyncDisposable {
   /** The underlying runtime, for features that omni does not have. */
   readonly runtime: SkillRuntime
-  readonly #detect: ChangeDetection
+  readonly #options: SkillManagerOptions
   /** Newest modification time of the loaded scripts, in milliseconds, by skill. */
   readonly #mtimes = new Map<string, number>()
   /** For each skill, the newest revision that observers were notified of. */
   readonly #known = new Map<string, string | undefined>()
   readonly #reloading = new Set<string>()
-  readonly #logger: Logger | undefined
   readonly #observers = new Listeners<[skill: string, transition: SkillTransition]>(error =>
-    this.#logger?.error('an observer of skills failed', { error }),
+    this.#options.logger?.error('an observer of skills failed', { error }),
   )
 
   private constructor(runtime: SkillRuntime, options: SkillManagerOptions) {
@@ -80,8 +79,7 @@ export class SkillManager implements AsyncDisposable {
     for (const { skill, revision } of runtime.scripts.status()) this.#known.set(skill, revision)
     // Notifies observers whenever new code replaces old code, even if the runtime replaced the code on its own.
     runtime.subscribe(() => this.#noteSwaps(), { phase: 'events' })
-    this.#detect = options.detect ?? 'signature'
-    this.#logger = options.logger
+    this.#options = options
   }
 
   /** Opens a manager for the skills of a folder. The folder need not exist yet. */
@@ -103,14 +101,14 @@ export class SkillManager implements AsyncDisposable {
         }),
       ],
       scripts: options.scripts ?? childProcesses(),
-      ...(options.logger === undefined ? {} : { logger: options.logger }),
+      ...defined({ logger: options.logger }),
     })
     return new SkillManager(runtime, options)
   }
 
   /** Returns a skill with its current scripts, or `null` if no skill has this name. */
   async getSkill(name: string): Promise<ScriptSkill | null> {
-    if (this.#detect === 'mtime') await this.#reloadIfNewer(name)
+    if (this.#options.detect === 'mtime') await this.#reloadIfNewer(name)
     else await this.runtime.reloadSkill(name)
     this.#noteSwaps()
     if (this.runtime.current.find(name) === undefined) return null

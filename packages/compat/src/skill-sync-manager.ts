@@ -80,9 +80,7 @@ interface Task {
 export class SkillSyncManager implements AsyncDisposable {
   readonly #registry: SkillRegistry
   readonly #resolver: ToolResolver
-  readonly #options: SkillSyncManagerOptions
-  readonly #logger: Logger
-  readonly #clock: Clock
+  readonly #options: SkillSyncManagerOptions & { readonly logger: Logger; readonly clock: Clock }
   readonly #watchers: SkillWatcherLike[] = []
   readonly #places = new Map<SkillWatcherLike, MemorySource>()
   #tasks: Task[] = []
@@ -96,9 +94,7 @@ export class SkillSyncManager implements AsyncDisposable {
     checkOptions('SkillSyncManager', options, KNOWN)
     this.#registry = registry
     this.#resolver = isToolResolver(tools) ? tools : new DictToolResolver(tools)
-    this.#options = options
-    this.#logger = options.logger ?? silentLogger
-    this.#clock = options.clock ?? systemClock
+    this.#options = { logger: silentLogger, clock: systemClock, ...defined(options) }
   }
 
   /** @throws {SkillError} INVALID_OPTION after start(), or when the value is not a watcher */
@@ -129,7 +125,7 @@ export class SkillSyncManager implements AsyncDisposable {
             instructionsBuilder(skills.map(fromLoadedSkill).filter(({ active }) => active))),
       }),
     })
-    await waitAtMost(this.#clock, BIND_PATIENCE_MS, binding)
+    await waitAtMost(this.#options.clock, BIND_PATIENCE_MS, binding)
   }
 
   /**
@@ -201,8 +197,7 @@ export class SkillSyncManager implements AsyncDisposable {
     const done = followWatcher(watcher, {
       onBatch: batch => this.#registry.apply(batch, place),
       onFailure: attempt.resolve,
-      clock: this.#clock,
-      logger: this.#logger,
+      ...this.#options,
       signal,
     })
     const ready = this.#catchUp(watcher, signal)
@@ -219,17 +214,17 @@ export class SkillSyncManager implements AsyncDisposable {
       if (origin !== undefined && !signal.aborted) await this.#registry.catchUp(origin)
     } catch (thrown) {
       if (!signal.aborted)
-        this.#logger.warn('the initial state of a watcher could not be read', { error: thrown })
+        this.#options.logger.warn('the initial state of a watcher could not be read', { error: thrown })
     }
   }
 
   /** Ends a watcher. Waits only for a limited time, because a watcher that hangs must not delay other watchers or the caller. */
   async #end({ watcher, done }: Task): Promise<void> {
     const stopped = (async () => await watcher.stop())().catch((thrown: unknown) => {
-      this.#logger.warn('a watcher could not be stopped', { error: thrown })
+      this.#options.logger.warn('a watcher could not be stopped', { error: thrown })
     })
-    const outcome = await waitAtMost(this.#clock, END_MS, Promise.all([stopped, done]))
-    if (outcome === LATE) this.#logger.warn('a watcher did not stop in time', { timeoutMs: END_MS })
+    const outcome = await waitAtMost(this.#options.clock, END_MS, Promise.all([stopped, done]))
+    if (outcome === LATE) this.#options.logger.warn('a watcher did not stop in time', { timeoutMs: END_MS })
   }
 
   async #emit(update: RegistryUpdate): Promise<void> {
@@ -248,7 +243,7 @@ export class SkillSyncManager implements AsyncDisposable {
           })
         } else await eventBus.emit(`skill:${change.kind}`, { skill: await this.#registry.view(change.skill) })
       } catch (thrown) {
-        this.#logger.warn('an event bus failed', { error: thrown })
+        this.#options.logger.warn('an event bus failed', { error: thrown })
       }
     }
   }

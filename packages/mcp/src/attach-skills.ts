@@ -6,10 +6,11 @@ import {
   ResourceNotFoundError,
 } from '@modelcontextprotocol/server'
 import { SKILLS_EXTENSION_ID, type SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
-import type { Digest, SkillReader, SkillSession } from '@skillstoke/core'
+import type { Digest, SkillReader, SkillRuntime, SkillSession } from '@skillstoke/core'
 import type { ClientLoads } from './client-loads.ts'
 import { type HostHandlers, listOfHost, passToHost, takeHostHandlers } from './host-handlers.ts'
 import { limitErrors } from './limit-errors.ts'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 import { requireShort } from './message-faults.ts'
 import type { RecentGenerations } from './recent-generations.ts'
 import type { RequestTrace } from './request-trace.ts'
@@ -19,16 +20,29 @@ import type { ServedTools } from './served-tools.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 import { type InvokeSkill, type SkillPrompts, toCompletion } from './skill-prompts.ts'
 
-/** Objects and settings that all server objects of one view share. A server object has no other state. */
-export interface AttachedParts {
-  readonly tools: ServedTools
+/** What all views of one server share. */
+export interface SharedParts {
+  readonly skills: SkillRuntime
+  readonly options: ResolvedMcpOptions
+  readonly recent: RecentGenerations
+  readonly trace: RequestTrace
+  /** Returns an unused session id. */
+  readonly nextSessionId: () => string
+  readonly warnOnce: (message: string) => void
+}
+
+/** What all server objects of one view share. */
+export interface ViewParts extends SharedParts {
+  readonly reader: SkillReader
   readonly prompts: SkillPrompts
   readonly source: RuntimeSkillSource
   readonly extension: SkillsExtension
-  readonly reader: SkillReader
-  readonly recent: RecentGenerations
+}
+
+/** Objects and settings of one server object. A server object has no other state. */
+export interface AttachedParts extends ViewParts {
+  readonly tools: ServedTools
   readonly invoke: InvokeSkill
-  readonly trace: RequestTrace
   /**
    * The conversation of the client, if the connection is permanent. Tool answers also contain the notices of this
    * conversation.
@@ -40,9 +54,6 @@ export interface AttachedParts {
   readonly catalog: string
   /** What clients have loaded, and who sent this request; absent if the client has a conversation. */
   readonly loads?: { readonly memory: ClientLoads; readonly owner: string }
-  /** Called after each tool call of the client. */
-  readonly onCall?: () => void
-  readonly warn: (message: string) => void
 }
 
 /** The template of the addresses of all files. `path` may contain slashes. */

@@ -1,6 +1,6 @@
 import type { SkillReader, ToolResult } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
-import type { Clock } from '@skillstoke/core/source'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 import { showName } from './recent-generations.ts'
 
 type Revision = NonNullable<ToolResult['revision']>
@@ -11,13 +11,6 @@ interface Loads {
   lastUsed: number
 }
 
-export interface ClientLoadsOptions {
-  readonly clock: Clock
-  readonly reader: SkillReader
-  /** How long the loads of an idle client are remembered, in milliseconds. */
-  readonly idleMs: number
-}
-
 const MAX_CLIENTS = 1_000
 const MAX_SKILLS = 100
 
@@ -26,11 +19,13 @@ const MAX_SKILLS = 100
  * that a skill has changed. Reports each change once.
  */
 export class ClientLoads {
-  readonly #options: ClientLoadsOptions
+  readonly #reader: SkillReader
+  readonly #options: ResolvedMcpOptions
   /** The client that was used last is the last one. */
   readonly #clients = new Map<string, Loads>()
 
-  constructor(options: ClientLoadsOptions) {
+  constructor(reader: SkillReader, options: ResolvedMcpOptions) {
+    this.#reader = reader
     this.#options = options
   }
 
@@ -46,7 +41,7 @@ export class ClientLoads {
 
   /** Returns a line for each skill that has changed since the client loaded it. */
   describeChanges(client: string): string[] {
-    const { reader } = this.#options
+    const reader = this.#reader
     const loads = this.#touch(client)
     return [...(loads?.revisions ?? [])].flatMap(([name, revision]) => {
       const now = reader.isInScope(name) ? reader.current.find(name) : undefined
@@ -64,7 +59,7 @@ export class ClientLoads {
   #touch(client: string): Loads | undefined {
     const loads = this.#clients.get(client)
     this.#clients.delete(client)
-    if (loads === undefined || this.#now - loads.lastUsed > this.#options.idleMs) return undefined
+    if (loads === undefined || this.#now - loads.lastUsed > this.#options.sessionIdleMs) return undefined
     loads.lastUsed = this.#now
     this.#clients.set(client, loads)
     return loads

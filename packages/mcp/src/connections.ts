@@ -1,6 +1,8 @@
 import type { McpServer, ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
-import { type ChangeSet, LISTS } from './change-notifications.ts'
-import type { RequestTrace } from './request-trace.ts'
+import { toMessage } from '@skillstoke/core/internal'
+import type { SharedParts } from './attach-skills.ts'
+import { type ChangeSet, LISTS } from './change-set.ts'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 
 /** A server object that lives as long as its connection, because it sends notifications to the client. */
 export interface Connection {
@@ -12,20 +14,23 @@ export interface Connection {
   wasConnected: boolean
 }
 
-export interface ConnectionsOptions {
-  /** Notifies the streams of 2026-era clients over HTTP. */
-  readonly streams: ServerEventBus
-  readonly trace: RequestTrace
-  readonly onError: (error: unknown) => void
-}
-
-/** The connections of one view, with the changes that each client still has to receive. */
+/**
+ * The connections of one view, with the changes that each client still has to receive. Combines changes into few
+ * notifications. The first change is sent immediately. Each notification starts an interval. All changes during the
+ * interval are sent in one notification at the end of the interval, so the last change of a burst is always sent.
+ */
 export class Connections {
-  readonly #options: ConnectionsOptions
+  readonly #parts: SharedParts
+  readonly #streams: ServerEventBus
   readonly #open = new Set<Connection>()
+  /** The changes since the last notification. */
+  #held: ChangeSet = new Set()
+  #cancelTimer: (() => void) | undefined
 
-  constructor(options: ConnectionsOptions) {
-    this.#options = options
+  /** @param streams notifies the streams of 2026-era clients over HTTP */
+  constructor(parts: SharedParts, streams: ServerEventBus) {
+    this.#parts = parts
+    this.#streams = streams
   }
 
   get size(): number {
@@ -50,8 +55,29 @@ export class Connections {
     if (isListening && missed !== undefined) this.#send(missed, [connection])
   }
 
-  /** Notifies every client. */
+  /** Notifies every client, at the latest at the end of the interval. */
   notify(changes: ChangeSet): void {
+    this.#held = this.#held.union(changes)
+    if (this.#cancelTimer === undefined) this.#flush()
+  }
+
+  close(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    this.#held = new Set()
+  }
+
+  #flush(): void {
+    const changes = this.#held
+    this.#cancelTimer = undefined
+    if (changes.size === 0) return
+    const { clock, notificationIntervalMs } = this.#parts.options
+    this.#held = new Set()
+    this.#cancelTimer = clock.after(notificationIntervalMs, () => this.#flush(), { background: true })
+    this.#notifyAll(changes)
+  }
+
+  #notifyAll(changes: ChangeSet): void {
     const listening: Connection[] = []
     for (const connection of this.#open) {
       const isConnected = connection.server.isConnected()
@@ -61,16 +87,18 @@ export class Connections {
       else if (connection.wasConnected) this.#open.delete(connection)
       connection.wasConnected ||= isConnected
     }
-    for (const change of inOrder(changes)) this.#options.streams.publish(toServerEvent(change))
+    for (const change of inOrder(changes)) this.#streams.publish(toServerEvent(change))
     this.#send(changes, listening)
   }
 
   #send(changes: ChangeSet, targets: readonly Connection[]): void {
+    const { options, trace } = this.#parts
     for (const change of inOrder(changes)) {
-      const message = toMessage(change)
+      const message = toNotification(change)
       const to = isList(change) ? targets : targets.filter(({ subscribed }) => subscribed.has(change))
-      for (const { server } of to) server.server.notification(message).catch(this.#options.onError)
-      this.#options.trace.notified(message.method, to.length)
+      for (const { server } of to)
+        server.server.notification(message).catch((error: unknown) => logError(options, error))
+      trace.notified(message.method, to.length)
     }
   }
 }
@@ -87,7 +115,7 @@ function isList(change: string): change is (typeof LISTS)[number] {
 }
 
 /** Returns the notification about a change. */
-export function toMessage(change: string): { method: string; params?: { uri: string } } {
+export function toNotification(change: string): { method: string; params?: { uri: string } } {
   return isList(change)
     ? { method: `notifications/${change}` }
     : { method: 'notifications/resources/updated', params: { uri: change } }
@@ -106,4 +134,9 @@ const MAX_MISSED_URIS = 1_000
 export function limitMissed(missed: ChangeSet): ChangeSet {
   const lists = LISTS.filter(list => missed.has(list))
   return missed.size - lists.length > MAX_MISSED_URIS ? new Set(['resources/list_changed', ...lists]) : missed
+}
+
+/** Logs an error that no client hears of. */
+export function logError({ logger }: ResolvedMcpOptions, error: unknown): void {
+  logger.debug(`mcp: ${toMessage(error)}`, { error })
 }

@@ -1,5 +1,5 @@
 import { type McpRequestContext, McpServer } from '@modelcontextprotocol/server'
-import type { McpDefaults, SkillMcpOptions } from './mcp-options.ts'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 
 /** Short, because several hosts pass on only the first 2 KB of the instructions, and the names must be among them. */
 const INTRODUCTION =
@@ -8,7 +8,7 @@ const INTRODUCTION =
 
 /** Creates a server object, of the host or of our own, whose instructions list the skills. */
 export function createServer(
-  options: SkillMcpOptions & Readonly<McpDefaults>,
+  options: ResolvedMcpOptions,
   catalog: string,
   context: McpRequestContext,
 ): McpServer {

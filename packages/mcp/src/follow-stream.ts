@@ -1,16 +1,6 @@
 import { type AuthInfo, verifyBearerToken } from '@modelcontextprotocol/server'
-import type { Clock } from '@skillstoke/core/source'
-import type { ClientAccess } from './client-access.ts'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 import { observeBody } from './observe-body.ts'
-
-export interface FollowStreamOptions {
-  /** Absent if every caller may use the server. */
-  readonly access: ClientAccess | undefined
-  readonly auth: AuthInfo | undefined
-  readonly clock: Clock
-  /** Called when the answer has ended. */
-  readonly done: () => void
-}
 
 /** Interval at which the token of an open stream is checked again, in milliseconds. */
 const CHECK_MS = 60_000
@@ -21,10 +11,13 @@ const SHORTEST_CHECK_MS = 1_000
  * Returns the same response. If it is a stream of events, ends the stream at most a second after its token ends, and at
  * most a minute after its token is no longer accepted or stands for other skills. Ends it at once if the access control
  * reports changes.
+ * @param auth absent if every caller may use the server
+ * @param done called when the answer has ended
  */
 export function followStream(
   response: Response,
-  { access, auth, clock, done }: FollowStreamOptions,
+  { access, clock }: ResolvedMcpOptions,
+  { auth, done }: { readonly auth: AuthInfo | undefined; readonly done: () => void },
 ): Response {
   if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
     done()

@@ -3,7 +3,6 @@ import { systemClock } from '@skillstoke/core/source'
 import { expect, test } from 'vitest'
 import { type IncomingRequest, readIncoming } from './incoming-request.ts'
 import { LegacySessions, type SessionServer } from './legacy-sessions.ts'
-import { SessionSeal } from './session-seal.ts'
 
 const clientInfo = { name: 'x', version: '1' }
 const initialize = {
@@ -24,9 +23,8 @@ async function send(message: object, session?: string | null): Promise<IncomingR
 }
 
 function open({ maxSessions = 1, secret = 'secret' } = {}): LegacySessions {
-  const limits = { maxSessions, idleMs: 60_000 }
-  const seal = new SessionSeal(secret)
-  return new LegacySessions({ clock: systemClock, seal, currentDigest: () => 'sha256:1', ...limits })
+  const options = { clock: systemClock, maxSessions, sessionIdleMs: 60_000, sessionKey: secret }
+  return new LegacySessions(options, () => 'sha256:1')
 }
 
 const servers: McpServer[] = []

@@ -4,21 +4,13 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { defined, showValue } from '@skillstoke/core/internal'
-import type { Clock } from '@skillstoke/core/source'
 import { toErrorResponse } from './error-response.ts'
 import { BOTH_TYPES, type IncomingRequest, requestIdsOf } from './incoming-request.ts'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 import { observeBody } from './observe-body.ts'
-import { readHandshake, type SealedSession, type SessionSeal } from './session-seal.ts'
+import { readHandshake, type SealedSession, SessionSeal } from './session-seal.ts'
 
-export interface LegacySessionsOptions {
-  readonly clock: Clock
-  readonly seal: SessionSeal
-  /** Returns the digest of the newest generation. */
-  readonly currentDigest: () => string
-  readonly maxSessions: number
-  /** How long an unused session stays open after its last request, in milliseconds. */
-  readonly idleMs: number
-}
+type LegacyOptions = Pick<ResolvedMcpOptions, 'clock' | 'maxSessions' | 'sessionIdleMs' | 'sessionKey'>
 
 /** The server object of one session. */
 export interface SessionServer {
@@ -64,7 +56,9 @@ const MAX_ENDED = 1_000
  * to make room for another client. If all sessions are in use, a new client gets 503 with `Retry-After`.
  */
 export class LegacySessions {
-  readonly #options: LegacySessionsOptions
+  readonly #options: LegacyOptions
+  readonly #seal: SessionSeal
+  readonly #currentDigest: () => string
   readonly #sessions = new Map<string, LegacySession>()
   /** Ids of the sessions that their clients ended. */
   readonly #ended = new Set<string>()
@@ -73,8 +67,11 @@ export class LegacySessions {
   #cancelSweep: (() => void) | undefined
   #isClosed = false
 
-  constructor(options: LegacySessionsOptions) {
+  /** @param currentDigest returns the digest of the newest generation */
+  constructor(options: LegacyOptions, currentDigest: () => string) {
     this.#options = options
+    this.#seal = new SessionSeal(options.sessionKey)
+    this.#currentDigest = currentDigest
   }
 
   async handle(incoming: IncomingRequest, caller: LegacyCaller): Promise<Response> {
@@ -98,11 +95,11 @@ export class LegacySessions {
 
   /** Begins a session. Returns `undefined` if the request is not a handshake. */
   async #begin({ body }: IncomingRequest, caller: LegacyCaller): Promise<LegacySession | 'full' | undefined> {
-    const { seal, currentDigest } = this.#options
     const handshake = readHandshake(body)
     if (handshake === undefined) return undefined
     const conversation = createConversationIdentity()
-    const id = await seal.seal({ handshake, conversation, generation: currentDigest() }, caller.owner)
+    const sealed = { handshake, conversation, generation: this.#currentDigest() }
+    const id = await this.#seal.seal(sealed, caller.owner)
     return this.#open(id, caller, conversation)
   }
 
@@ -110,7 +107,7 @@ export class LegacySessions {
   async #find(id: string, caller: LegacyCaller): Promise<LegacySession | 'full' | undefined> {
     const known = this.#sessions.get(id)
     if (known !== undefined || this.#ended.has(id)) return known
-    const sealed = await this.#options.seal.open(id, caller.owner)
+    const sealed = await this.#seal.open(id, caller.owner)
     // Another request may have continued the session while the id was being opened.
     const continued = this.#sessions.get(id)
     if (continued !== undefined || sealed === undefined) return continued
@@ -223,13 +220,13 @@ export class LegacySessions {
   }
 
   #sweepLater(): void {
-    const { clock, idleMs } = this.#options
-    this.#cancelSweep ??= clock.after(idleMs / 2, () => this.#sweep(), { background: true })
+    const { clock, sessionIdleMs } = this.#options
+    this.#cancelSweep ??= clock.after(sessionIdleMs / 2, () => this.#sweep(), { background: true })
   }
 
   #sweep(): void {
     this.#cancelSweep = undefined
-    const limit = this.#now - this.#options.idleMs
+    const limit = this.#now - this.#options.sessionIdleMs
     for (const session of this.#sessions.values())
       if (isUnused(session) && session.lastUsed <= limit) this.#end(session)
     if (this.#sessions.size > 0) this.#sweepLater()

@@ -1,7 +1,7 @@
 import { SUBSCRIPTION_ID_META_KEY, type SubscriptionFilter } from '@modelcontextprotocol/server'
 import { decodeUnmarkedText } from '@skillstoke/core/internal'
-import { type ChangeSet, LISTS } from './change-notifications.ts'
-import { toMessage } from './connections.ts'
+import { type ChangeSet, LISTS } from './change-set.ts'
+import { toNotification } from './connections.ts'
 import type { Sender } from './incoming-request.ts'
 
 const MAX_KEYS = 2_000
@@ -83,7 +83,7 @@ function renderMissed(acknowledgement: Uint8Array, missed: Pick<ChangeSet, 'has'
   return [...lists, ...(accepted.resourceSubscriptions ?? [])]
     .filter(change => missed.has(change))
     .map(change => {
-      const { method, params } = toMessage(change)
+      const { method, params } = toNotification(change)
       const message = { jsonrpc: '2.0', method, params: { ...params, _meta: stamp } }
       return `event: message\ndata: ${JSON.stringify(message)}\n\n`
     })

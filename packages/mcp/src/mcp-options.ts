@@ -1,7 +1,15 @@
 import type { McpRequestContext, McpServer } from '@modelcontextprotocol/server'
 import { type Logger, SkillError, type SkillScope } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, LONGEST_TIMER_MS, number, whole } from '@skillstoke/core/internal'
-import type { Clock } from '@skillstoke/core/source'
+import {
+  checkOptions,
+  defined,
+  type KnownOptions,
+  LONGEST_TIMER_MS,
+  number,
+  silentLogger,
+  whole,
+} from '@skillstoke/core/internal'
+import { type Clock, systemClock } from '@skillstoke/core/source'
 import type { ClientAccess } from './client-access.ts'
 import type { AuditEntry } from './request-trace.ts'
 
@@ -113,6 +121,9 @@ export type McpDefaults = Required<
   >
 >
 
+export type ResolvedMcpOptions = SkillMcpOptions &
+  Readonly<McpDefaults & Required<Pick<SkillMcpOptions, 'logger' | 'clock'>>>
+
 export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
   name: 'skillstoke',
   version: '0.0.0',
@@ -132,9 +143,9 @@ export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
 const MIN_KEY_LENGTH = 32
 
 /** Returns the checked options with their defaults. @throws {SkillError} INVALID_OPTION */
-export function resolveOptions(given: SkillMcpOptions): SkillMcpOptions & Readonly<McpDefaults> {
+export function resolveOptions(given: SkillMcpOptions): ResolvedMcpOptions {
   checkOptions('SkillMcp', given, KNOWN)
-  const options = { ...DEFAULT_MCP_OPTIONS, ...given }
+  const options = { ...DEFAULT_MCP_OPTIONS, logger: silentLogger, clock: systemClock, ...defined(given) }
   const { sessionKey } = options
   if (sessionKey !== undefined && sessionKey.length < MIN_KEY_LENGTH)
     throw new SkillError(

@@ -118,7 +118,8 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
   checkOptions('mcpServer()', options, KNOWN)
   const { label, headers, privateHosts, maxBytes, retrieval = 'on-load', ...remote } = options
-  const place = typeof target === 'string' ? toUrlPlace(target, options) : toCommandPlace(target)
+  const place =
+    typeof target === 'string' ? toUrlPlace(target, headers, privateHosts) : toCommandPlace(target)
   const fetcher = new McpFetcher(place, maxBytes ?? DEFAULT_MAX_SERVER_BYTES, retrieval)
   return new RemoteSource(fetcher, { ...remote, label: label ?? place.name, origin: place.origin })
 }
@@ -130,7 +131,11 @@ interface ServerPlace {
   readonly createTransport: () => Promise<Transport>
 }
 
-function toUrlPlace(target: string, { headers, privateHosts = [] }: McpServerOptions): ServerPlace {
+function toUrlPlace(
+  target: string,
+  headers: McpServerOptions['headers'],
+  privateHosts: readonly string[] = [],
+): ServerPlace {
   if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
     throw new SkillError(
       'INVALID_OPTION',

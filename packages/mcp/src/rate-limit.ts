@@ -1,4 +1,4 @@
-import type { Clock } from '@skillstoke/core/source'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 
 const MINUTE_MS = 60_000
 /** Limits the memory. Beyond this number, the clients that were idle for longest start again with a full allowance. */
@@ -11,22 +11,21 @@ interface Allowance {
 
 /** Limits the requests of each client with a token bucket: bursts up to the limit, then an even rate. */
 export class RateLimit {
-  readonly #perMinute: number
-  readonly #clock: Clock
+  readonly #options: ResolvedMcpOptions
   readonly #clients = new Map<string, Allowance>()
 
-  constructor(perMinute: number, clock: Clock) {
-    this.#perMinute = perMinute
-    this.#clock = clock
+  constructor(options: ResolvedMcpOptions) {
+    this.#options = options
   }
 
   /** Counts one request. Returns 0, or the milliseconds after which the client may send its next request. */
   take(client: string): number {
-    if (this.#perMinute === Infinity) return 0
-    const now = this.#clock.monotonic()
-    const known = this.#clients.get(client) ?? { tokens: this.#perMinute, at: now }
-    const refilled = known.tokens + ((now - known.at) / MINUTE_MS) * this.#perMinute
-    const allowance = { tokens: Math.min(this.#perMinute, refilled), at: now }
+    const { requestsPerMinute: perMinute, clock } = this.#options
+    if (perMinute === Infinity) return 0
+    const now = clock.monotonic()
+    const known = this.#clients.get(client) ?? { tokens: perMinute, at: now }
+    const refilled = known.tokens + ((now - known.at) / MINUTE_MS) * perMinute
+    const allowance = { tokens: Math.min(perMinute, refilled), at: now }
     this.#clients.delete(client)
     this.#clients.set(client, allowance)
     const [oldest] = this.#clients.keys()
@@ -35,6 +34,6 @@ export class RateLimit {
       allowance.tokens--
       return 0
     }
-    return ((1 - allowance.tokens) / this.#perMinute) * MINUTE_MS
+    return ((1 - allowance.tokens) / perMinute) * MINUTE_MS
   }
 }

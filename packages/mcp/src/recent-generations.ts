@@ -1,4 +1,4 @@
-import type { Generation, Skill } from '@skillstoke/core'
+import type { Generation, Skill, SkillReader } from '@skillstoke/core'
 import { diffListings, quote, shortDigest } from '@skillstoke/core/internal'
 
 const MAX_GENERATIONS = 64
@@ -6,16 +6,6 @@ const MAX_GENERATIONS = 64
 const MAX_SKILLS = 200_000
 const MAX_NAMES = 12
 const DIGEST = /^(?:sha256:)?([0-9a-f]{8,64})$/
-
-/** The question what has changed since an earlier answer. */
-export interface ChangeQuestion {
-  /** Digest of a generation, or of a revision of `skill`, whole or its first 8 digits or more. */
-  readonly since: string
-  readonly now: Generation
-  readonly isInScope: (name: string) => boolean
-  /** The skill that the answer is about; absent for lists. */
-  readonly skill?: Skill | undefined
-}
 
 /** Remembers the last generations, to report to a client without a connection what changed between two answers. */
 export class RecentGenerations {
@@ -37,9 +27,13 @@ export class RecentGenerations {
     return this.#seen.findLast(each => each.digest === digest)
   }
 
-  /** Answers in one line. */
-  describe(question: ChangeQuestion): string {
-    const { since, now, skill } = question
+  /**
+   * Returns one line that says what has changed since an earlier answer.
+   * @param since digest of a generation, or of a revision of the skill, whole or its first 8 digits or more
+   * @param name the skill that the answer is about; absent for lists
+   */
+  describe(since: string, { current: now, isInScope }: SkillReader, name: string | undefined): string {
+    const skill = name === undefined ? undefined : now.find(name)
     const digits = DIGEST.exec(since.trim().toLowerCase())?.[1]
     if (digits === undefined)
       return `"since" is ${quote(since)}; use the generation or the revision that an earlier answer names.`
@@ -54,7 +48,7 @@ export class RecentGenerations {
     const generation = isMeant(now.digest) ? now : this.#seen.findLast(each => isMeant(each.digest))
     if (generation === undefined)
       return `${shown} is not known to this server any more; rely only on the newest answers.`
-    const changes = listChanges(generation, question)
+    const changes = listChanges(generation, now, isInScope)
     return changes.length === 0
       ? `No skill has changed since ${shown}.`
       : `Changed since ${shown}, the generation is now ${shortDigest(now.digest)}: ${list(changes)}.`
@@ -70,7 +64,11 @@ export class RecentGenerations {
 }
 
 /** Returns the changes as the model sees them. A skill that only a person may invoke does not exist for the model. */
-function listChanges(before: Generation, { now, isInScope }: ChangeQuestion): readonly string[] {
+function listChanges(
+  before: Generation,
+  now: Generation,
+  isInScope: SkillReader['isInScope'],
+): readonly string[] {
   const { added, removed, changed } = diffListings(before.list(), now.list(), isInScope)
   return [
     ...added.map(({ name }) => `${showName(name)} added`),

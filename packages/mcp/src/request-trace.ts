@@ -1,7 +1,7 @@
 import type * as DiagnosticsChannel from 'node:diagnostics_channel'
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { defined, toMessage } from '@skillstoke/core/internal'
-import type { Clock } from '@skillstoke/core/source'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 
 /** The requests that are traced. */
 export type TracedMethod = 'tools/call' | 'prompts/get' | 'resources/read'
@@ -53,13 +53,6 @@ const requests: DiagnosticsChannel.TracingChannel<RequestTraceMessage> | undefin
   library?.tracingChannel(REQUEST_CHANNEL)
 const notifications: DiagnosticsChannel.Channel | undefined = library?.channel(NOTIFICATION_CHANNEL)
 
-export interface RequestTraceOptions {
-  /** Name of the server. */
-  readonly server: string
-  readonly clock: Clock
-  readonly audit?: (entry: AuditEntry) => void
-}
-
 /** One line of an audit log: a request that used a skill, or was refused. */
 export interface AuditEntry {
   /** Milliseconds since 1970. */
@@ -83,9 +76,9 @@ export interface AuditEntry {
 
 /** Publishes the requests and notifications of one server. Costs nothing while no program subscribes. */
 export class RequestTrace {
-  readonly #options: RequestTraceOptions
+  readonly #options: ResolvedMcpOptions
 
-  constructor(options: RequestTraceOptions) {
+  constructor(options: ResolvedMcpOptions) {
     this.#options = options
   }
 
@@ -94,7 +87,7 @@ export class RequestTrace {
     asked: { readonly name: string; readonly context: ServerContext; readonly client: string | undefined },
     work: (report: (outcome: RequestOutcome) => void) => Promise<T>,
   ): Promise<T> {
-    const { server, audit, clock } = this.#options
+    const { name: server, audit, clock } = this.#options
     if (requests?.hasSubscribers !== true && audit === undefined) return await work(() => undefined)
     const { name, client } = asked
     const traceparent = asked.context.mcpReq._meta?.['traceparent']
@@ -110,7 +103,7 @@ export class RequestTrace {
       const { skill, revision } = message
       const durationMs = clock.monotonic() - start
       const known = defined({ client, skill, revision, reason })
-      audit?.({ at: clock.now(), method, name, outcome, durationMs, ...known })
+      this.#write({ at: clock.now(), method, name, outcome, durationMs, ...known })
     }
     const report = ({ skill, revision, isError }: RequestOutcome): void =>
       void Object.assign(message, defined({ skill, revision, isError }))
@@ -127,10 +120,9 @@ export class RequestTrace {
 
   /** Records a request whose caller may not use the server, or sends too many requests. */
   refused(request: Request, reason: string, client?: string): void {
-    const { audit, clock } = this.#options
     const { pathname } = new URL(request.url)
-    audit?.({
-      at: clock.now(),
+    this.#write({
+      at: this.#options.clock.now(),
       ...(client === undefined || client === '' ? {} : { client }),
       ...{ method: request.method, name: pathname, outcome: 'refused', reason },
     })
@@ -138,6 +130,15 @@ export class RequestTrace {
 
   notified(method: string, connections: number): void {
     if (notifications?.hasSubscribers !== true) return
-    notifications.publish({ method, server: this.#options.server, connections } satisfies NotificationMessage)
+    notifications.publish({ method, server: this.#options.name, connections } satisfies NotificationMessage)
+  }
+
+  #write(entry: AuditEntry): void {
+    try {
+      this.#options.audit?.(entry)
+    } catch (error) {
+      // An audit function that fails must not fail the request.
+      this.#options.logger.error(`mcp: the audit function failed: ${toMessage(error)}`, { error })
+    }
   }
 }

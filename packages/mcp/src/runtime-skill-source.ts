@@ -5,20 +5,15 @@ import {
   type SkillReadResult,
   type SkillSource,
 } from '@modelcontextprotocol/server/ext/skills'
-import type { Generation, Logger, Skill, SkillReader } from '@skillstoke/core'
+import type { Generation, Skill, SkillReader } from '@skillstoke/core'
 import { compareText, decodeText, freshOrKnown, useNewest } from '@skillstoke/core/internal'
+import type { ResolvedMcpOptions } from './mcp-options.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { requireShort } from './message-faults.ts'
 import { toPage } from './page.ts'
 import { SkillEntries } from './skill-entry.ts'
 import { iconsOf, titleOf } from './skill-face.ts'
 import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from './skill-uri.ts'
-
-export interface RuntimeSkillSourceOptions {
-  /** Maximum number of entries in one answer. */
-  readonly pageSize: number
-  readonly logger: Logger
-}
 
 /**
  * Maximum time that a list waits for writes to settle, in milliseconds. A normal burst is shorter. During continuous
@@ -43,7 +38,7 @@ export class RuntimeSkillSource implements SkillSource {
   readonly #pageSize: number
   readonly #entries: SkillEntries
 
-  constructor(reader: SkillReader, options: RuntimeSkillSourceOptions) {
+  constructor(reader: SkillReader, options: ResolvedMcpOptions) {
     this.#reader = reader
     this.#pageSize = options.pageSize
     this.#entries = new SkillEntries(reader, options.logger)

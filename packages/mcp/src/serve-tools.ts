@@ -20,14 +20,15 @@ const TOOLS = ['tools/list', 'tools'] as const
  * the model.
  */
 export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandlers): void {
-  const { session, onCall, tools, trace } = parts
+  const { session, options, tools, trace } = parts
   const addFirst = addToFirstAnswer(parts)
   mcp.server.setRequestHandler('tools/list', async (request, context) => {
     const own = (await tools.list()).map(toWireTool)
     const names = new Set(own.map(({ name }) => name))
     const others: Tool[] = []
     for (const tool of await listOfHost<Tool>(host, TOOLS, request, context)) {
-      if (names.has(tool.name)) parts.warn(`the tool ${quote(tool.name)} is hidden by the tool of the skills`)
+      if (names.has(tool.name))
+        parts.warnOnce(`the tool ${quote(tool.name)} is hidden by the tool of the skills`)
       else others.push(tool)
     }
     return { tools: [...own, ...others] }
@@ -49,7 +50,7 @@ export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandl
         ...noticeFor(session, result, context.mcpReq.signal),
         ...(context.mcpReq.signal.aborted ? [] : describeLoads(mcp, parts, tool, result)),
       ]
-      onCall?.()
+      options.onSessionChange?.()
       return {
         content: texts.map(text => ({ type: 'text' as const, text: endLine(text) })),
         isError: result.isError,
@@ -106,11 +107,7 @@ function describeSince(
   since: string | undefined,
   { skill, generation }: ToolResult,
 ): string[] {
-  if (since === undefined || generation === undefined) return []
-  const { current: now, isInScope } = reader
-  return [
-    recent.describe({ since, now, isInScope, skill: skill === undefined ? undefined : now.find(skill) }),
-  ]
+  return since === undefined || generation === undefined ? [] : [recent.describe(since, reader, skill)]
 }
 
 /**
@@ -170,8 +167,5 @@ function toWireTool(tool: ToolDefinition): Tool {
 }
 
 function toMeta({ generation, revision }: ToolResult): Record<string, string> {
-  return defined({ [GENERATION_META_KEY]: generation, [REVISION_META_KEY]: revision }) as Record<
-    string,
-    string
-  >
+  return defined({ [GENERATION_META_KEY]: generation, [REVISION_META_KEY]: revision })
 }

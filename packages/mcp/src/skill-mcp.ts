@@ -6,22 +6,22 @@ import {
   verifyBearerToken,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { type Logger, SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
-import { type Clock, systemClock } from '@skillstoke/core/source'
+import { SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
 import { toAccepted } from './accepted-types.ts'
+import type { SharedParts } from './attach-skills.ts'
+import { logError } from './connections.ts'
 import { toErrorResponse } from './error-response.ts'
 import { followStream } from './follow-stream.ts'
 import { type IncomingRequest, readIncoming } from './incoming-request.ts'
 import { LegacySessions } from './legacy-sessions.ts'
 import { limitRefusal } from './limit-errors.ts'
-import { type McpDefaults, resolveOptions, type SkillMcpOptions } from './mcp-options.ts'
+import { type ResolvedMcpOptions, resolveOptions, type SkillMcpOptions } from './mcp-options.ts'
 import { RateLimit } from './rate-limit.ts'
 import { RecentGenerations } from './recent-generations.ts'
 import { ownerOf, toChallenge } from './request-owner.ts'
-import { type AuditEntry, RequestTrace } from './request-trace.ts'
-import { SessionSeal } from './session-seal.ts'
-import { type SharedParts, SkillsView } from './skills-view.ts'
+import { RequestTrace } from './request-trace.ts'
+import { SkillsView } from './skills-view.ts'
 import { StdioTransport } from './stdio-transport.ts'
 
 const KNOWN_STDIO: KnownOptions<ServeStdioOptions> = { signal: true }
@@ -85,10 +85,7 @@ export function createSkillsServer(skills: SkillRuntime, options: SkillMcpOption
  * ```
  */
 export class SkillMcp implements AsyncDisposable {
-  readonly #skills: SkillRuntime
-  readonly #options: SkillMcpOptions & Readonly<McpDefaults>
-  readonly #logger: Logger
-  readonly #clock: Clock
+  readonly #options: ResolvedMcpOptions
   readonly #parts: SharedParts
   /** The views that are in use, by the scope of their clients. The view that was used last is the last one. */
   readonly #views = new Map<string, SkillsView>()
@@ -104,37 +101,20 @@ export class SkillMcp implements AsyncDisposable {
   /** Does the same as `createSkillsServer`. */
   constructor(skills: SkillRuntime, options: SkillMcpOptions = {}) {
     this.#options = resolveOptions(options)
-    this.#skills = skills
-    this.#logger = options.logger ?? silentLogger
     if (this.#options.authorTools) skills.writer() // throws if no source is writable
-    const { name, audit, requestsPerMinute, ...rest } = this.#options
-    const clock = options.clock ?? systemClock
-    this.#clock = clock
     const recent = new RecentGenerations(skills.current)
     this.#parts = {
       skills,
       options: this.#options,
-      logger: this.#logger,
-      clock,
       recent,
-      trace: new RequestTrace({
-        server: name,
-        clock,
-        ...(audit === undefined ? {} : { audit: entry => this.#tellAudit(audit, entry) }),
-      }),
+      trace: new RequestTrace(this.#options),
       nextSessionId: () => this.#nextSessionId(),
       warnOnce: message => this.#warnOnce(message),
     }
     this.#ownView = new SkillsView(this.#parts, options.scope)
     this.#unsubscribe = skills.subscribe(({ generation }) => recent.add(generation), { phase: 'mcp' })
-    this.#limit = new RateLimit(requestsPerMinute, clock)
-    this.#legacy = new LegacySessions({
-      clock,
-      seal: new SessionSeal(rest.sessionKey),
-      currentDigest: () => skills.current.digest,
-      maxSessions: rest.maxSessions,
-      idleMs: rest.sessionIdleMs,
-    })
+    this.#limit = new RateLimit(this.#options)
+    this.#legacy = new LegacySessions(this.#options, () => skills.current.digest)
   }
 
   /**
@@ -191,7 +171,7 @@ export class SkillMcp implements AsyncDisposable {
       const response = await toAccepted(answer, incoming.accepted, request.signal)
       if (response.status === 503)
         this.#parts.trace.refused(request, 'too many sessions are in use', auth?.clientId)
-      return followStream(response, { access, auth, clock: this.#clock, done: release })
+      return followStream(response, this.#options, { auth, done: release })
     } catch (thrown) {
       release()
       throw thrown
@@ -239,7 +219,7 @@ export class SkillMcp implements AsyncDisposable {
     const transport = new StdioTransport()
     const handle = serveStdio(context => this.#ownView.createLasting(context), {
       transport,
-      onerror: error => this.#logger.debug(`mcp: ${toMessage(error)}`, { error }),
+      onerror: error => logError(this.#options, error),
     })
     const end = (): void => void handle.close()
     signal?.addEventListener('abort', end, { once: true })
@@ -323,19 +303,10 @@ export class SkillMcp implements AsyncDisposable {
    * form.
    */
   #nextSessionId(): string {
-    const taken = new Set(this.#skills.sessions().map(({ id }) => id))
+    const taken = new Set(this.#parts.skills.sessions().map(({ id }) => id))
     do this.#sessionCount++
     while (taken.has(`mcp-${this.#sessionCount}`))
     return `mcp-${this.#sessionCount}`
-  }
-
-  /** Logs the failure of an audit function, because it must not fail the request. */
-  #tellAudit(audit: (entry: AuditEntry) => void, entry: AuditEntry): void {
-    try {
-      audit(entry)
-    } catch (error) {
-      this.#logger.error(`mcp: the audit function failed: ${toMessage(error)}`, { error })
-    }
   }
 
   #assertOpen(): void {
@@ -346,7 +317,7 @@ export class SkillMcp implements AsyncDisposable {
     if (this.#warned.has(message)) return
     if (this.#warned.size >= MAX_REMEMBERED_WARNINGS) this.#warned.clear()
     this.#warned.add(message)
-    this.#logger.warn(`mcp: ${message}`)
+    this.#options.logger.warn(`mcp: ${message}`)
   }
 }
 

@@ -9,45 +9,26 @@ import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import {
   createAuthorTools,
   diffGenerations,
-  type Logger,
   type SessionOptions,
   type SkillReader,
-  type SkillRuntime,
   type SkillScope,
   type SkillSession,
 } from '@skillstoke/core'
-import { defined, toMessage } from '@skillstoke/core/internal'
-import type { Clock } from '@skillstoke/core/source'
-import { type AttachedParts, attachSkills } from './attach-skills.ts'
-import { ChangeNotifications, type ChangeSet, LISTS, toChangeSet } from './change-notifications.ts'
+import { defined } from '@skillstoke/core/internal'
+import { type AttachedParts, attachSkills, type SharedParts, type ViewParts } from './attach-skills.ts'
+import { type ChangeSet, LISTS, toChangeSet } from './change-set.ts'
 import { ClientLoads } from './client-loads.ts'
-import { type Connection, Connections, EVERYTHING, limitMissed } from './connections.ts'
+import { type Connection, Connections, EVERYTHING, limitMissed, logError } from './connections.ts'
 import { createServer } from './create-server.ts'
 import { readSender } from './incoming-request.ts'
 import type { SessionServer } from './legacy-sessions.ts'
 import { ListenGaps, withMissed } from './listen-gaps.ts'
-import type { McpDefaults, SkillMcpOptions } from './mcp-options.ts'
 import { observeBody } from './observe-body.ts'
-import type { RecentGenerations } from './recent-generations.ts'
 import { ownerOf } from './request-owner.ts'
-import type { RequestTrace } from './request-trace.ts'
 import { RuntimeSkillSource } from './runtime-skill-source.ts'
 import { type ConstantTools, ServedTools } from './served-tools.ts'
 import type { SealedSession } from './session-seal.ts'
 import { SkillPrompts } from './skill-prompts.ts'
-
-/** What all views of one server share. */
-export interface SharedParts {
-  readonly skills: SkillRuntime
-  readonly options: SkillMcpOptions & Readonly<McpDefaults>
-  readonly logger: Logger
-  readonly clock: Clock
-  readonly recent: RecentGenerations
-  readonly trace: RequestTrace
-  /** Returns an unused session id. */
-  readonly nextSessionId: () => string
-  readonly warnOnce: (message: string) => void
-}
 
 /** How a lasting server object reaches its client. */
 interface LastingOptions {
@@ -63,13 +44,8 @@ interface LastingOptions {
 export class SkillsView {
   /** Answers 2026-era requests over HTTP. */
   readonly modern: McpHttpHandler
-  readonly #parts: SharedParts
+  readonly #parts: ViewParts
   readonly #scope: { readonly scope?: SkillScope }
-  readonly #reader: SkillReader
-  readonly #source: RuntimeSkillSource
-  readonly #prompts: SkillPrompts
-  readonly #extension: SkillsExtension
-  readonly #notifications: ChangeNotifications
   readonly #connections: Connections
   readonly #loads: ClientLoads
   readonly #gaps = new ListenGaps()
@@ -78,34 +54,25 @@ export class SkillsView {
   readonly #unsubscribe: () => void
 
   constructor(parts: SharedParts, scope: SkillScope | undefined) {
-    const { skills, options, logger, clock } = parts
-    this.#parts = parts
-    this.#scope = scope === undefined ? {} : { scope }
-    this.#reader = skills.forConversation(this.#scope)
-    this.#source = new RuntimeSkillSource(this.#reader, { pageSize: options.pageSize, logger })
-    this.#prompts = new SkillPrompts(this.#reader, options)
-    this.#extension = new SkillsExtension({
-      source: this.#source,
-      onWarning: ({ path, message }) => parts.warnOnce(`${path}: ${message}`),
-    })
+    const { skills, options } = parts
+    this.#scope = defined({ scope })
+    const reader = skills.forConversation(this.#scope)
+    const source = new RuntimeSkillSource(reader, options)
+    const onWarning = ({ path, message }: { path: string; message: string }): void =>
+      parts.warnOnce(`${path}: ${message}`)
+    const extension = new SkillsExtension({ source, onWarning })
+    this.#parts = { ...parts, reader, source, extension, prompts: new SkillPrompts(reader, options) }
     this.modern = createMcpHandler(context => this.#createShortLived(context), {
       legacy: options.stateless ? 'stateless' : 'reject',
       maxRequestBodySize: options.maxRequestBytes,
-      onerror: error => this.#onError(error),
+      onerror: error => logError(options, error),
     })
-    this.#loads = new ClientLoads({ clock, reader: this.#reader, idleMs: options.sessionIdleMs })
-    this.#connections = new Connections({
-      streams: this.modern.bus,
-      trace: parts.trace,
-      onError: error => this.#onError(error),
-    })
-    this.#notifications = new ChangeNotifications({
-      clock,
-      intervalMs: options.notificationIntervalMs,
-      isInScope: this.#reader.isInScope,
-      send: changes => this.#connections.notify(changes),
-    })
-    const unsubscribe = skills.subscribe(update => this.#notifications.add(update), { phase: 'mcp' })
+    this.#loads = new ClientLoads(reader, options)
+    this.#connections = new Connections(parts, this.modern.bus)
+    const unsubscribe = skills.subscribe(
+      ({ changes }) => this.#connections.notify(toChangeSet(changes, reader.isInScope)),
+      { phase: 'mcp' },
+    )
     const unfollow = this.#followCommands()
     this.#unsubscribe = () => {
       unsubscribe()
@@ -130,12 +97,12 @@ export class SkillsView {
    */
   async fetch(request: Request, options: McpHandlerRequestOptions, owner: string): Promise<Response> {
     const sender = owner === '' ? undefined : readSender(owner, options.parsedBody)
-    if (sender?.does === 'begin') this.#gaps.began(sender, this.#reader.current.digest)
+    if (sender?.does === 'begin') this.#gaps.began(sender, this.#parts.reader.current.digest)
     const response = await this.modern.fetch(request, options)
     if (sender?.does !== 'listen' || response.headers.get('content-type') !== 'text/event-stream')
       return response
     const told = withMissed(response, this.#changesSince(this.#gaps.opened(sender)) ?? EVERYTHING)
-    return observeBody(told, () => this.#gaps.ended(sender, this.#reader.current.digest))
+    return observeBody(told, () => this.#gaps.ended(sender, this.#parts.reader.current.digest))
   }
 
   /** Creates a server object for a connection, with a session for the conversation of the client. */
@@ -173,7 +140,7 @@ export class SkillsView {
 
   async close(): Promise<void> {
     this.#unsubscribe()
-    this.#notifications.close()
+    this.#connections.close()
     await this.modern.close()
   }
 
@@ -193,7 +160,7 @@ export class SkillsView {
   }
 
   #catalogOf({ generation }: SkillSession): string {
-    return this.#renderCatalog(this.#reader.forConversation({ ...this.#scope, pinned: generation }))
+    return this.#renderCatalog(this.#parts.reader.forConversation({ ...this.#scope, pinned: generation }))
   }
 
   /**
@@ -207,7 +174,7 @@ export class SkillsView {
   /** Returns what changed for clients since a generation; `undefined` if the generation is unknown. */
   #changesSince(digest: string | undefined): ChangeSet | undefined {
     const { recent, options } = this.#parts
-    const { current, isInScope } = this.#reader
+    const { current, isInScope } = this.#parts.reader
     const since = digest === undefined ? undefined : recent.find(digest)
     if (since === undefined) return undefined
     const changes = diffGenerations(since, current)
@@ -218,7 +185,7 @@ export class SkillsView {
 
   /** Returns what a continued session may have missed. Its subscriptions are unknown, so it hears of every file. */
   #missedBy({ generation }: SealedSession): ChangeSet {
-    const { current, isInScope } = this.#reader
+    const { current, isInScope } = this.#parts.reader
     const added = current.list().map(skill => ({ kind: 'added' as const, name: skill.name, skill }))
     return limitMissed(
       this.#changesSince(generation) ?? new Set([...LISTS, ...toChangeSet(added, isInScope)]),
@@ -233,7 +200,7 @@ export class SkillsView {
       describeUnknownTool: (name: string, tools: readonly string[]) =>
         skills.describeUnknownTool(name, tools, this.#scope),
     }
-    const server = createServer(this.#parts.options, this.#renderCatalog(this.#reader), context)
+    const server = createServer(this.#parts.options, this.#renderCatalog(this.#parts.reader), context)
     // Several users may share a client, but not a token.
     const owner = context.requestInfo === undefined ? '' : ownerOf(context.requestInfo)
     const attached = this.#toAttached(constant, undefined)
@@ -271,27 +238,20 @@ export class SkillsView {
     session: SkillSession | undefined,
     isContinued = false,
   ): AttachedParts {
-    const { skills, options, recent, trace, warnOnce } = this.#parts
-    const { onSessionChange } = options
+    const { skills, options } = this.#parts
     const authorTools = options.authorTools ? this.#createAuthorTools(session) : []
     return {
+      ...this.#parts,
       tools: new ServedTools(skills, constant, authorTools, { ...options, ...this.#scope }),
-      prompts: this.#prompts,
-      source: this.#source,
-      extension: this.#extension,
-      reader: this.#reader,
-      recent,
-      trace,
       invoke: async (skill, values) => {
         if (session === undefined) return await skills.invoke(skill, values)
         // The conversation sees the unapproved skills that it wrote.
         const reader = skills.forConversation({ ...this.#scope, id: session.conversation })
         return await session.invoke(reader.current.find(skill.name) ?? skill, values)
       },
-      ...defined({ session, onCall: onSessionChange }),
+      ...defined({ session }),
       isContinued,
       catalog: session === undefined ? '' : this.#catalogOf(session),
-      warn: warnOnce,
     }
   }
 
@@ -299,7 +259,7 @@ export class SkillsView {
     const { skills, options } = this.#parts
     const conversation = session === undefined ? {} : { conversation: session.conversation }
     return createAuthorTools(skills.writer(), {
-      isInScope: this.#reader.isInScope,
+      isInScope: this.#parts.reader.isInScope,
       author: { name: options.name, ...conversation },
     })
   }
@@ -309,11 +269,7 @@ export class SkillsView {
     const { skills, options } = this.#parts
     if (!(options.commandTools || options.adminTools) || !skills.scripts.canRun) return () => undefined
     return skills.scripts.subscribe(({ skill }) => {
-      if (this.#reader.isInScope(skill)) this.#notifications.addToolChange()
+      if (this.#parts.reader.isInScope(skill)) this.#connections.notify(new Set(['tools/list_changed']))
     })
-  }
-
-  #onError(error: unknown): void {
-    this.#parts.logger.debug(`mcp: ${toMessage(error)}`, { error })
   }
 }

@@ -28,18 +28,14 @@ import { ContainedProcess, endWithHost } from './process/contained-process.ts'
 import { toFileLaunch } from './process/file-launch.ts'
 import { mayHaveInterpreter } from './process/interpreter.ts'
 import { SYSTEM_PATH, type View } from './process/launch.ts'
-import { ProgramLoader } from './process/program-loader.ts'
+import { ProgramLoader, type ProgramLoaderOptions } from './process/program-loader.ts'
 import { createRedaction } from './process/redact.ts'
 import { runProgram } from './process/run-file.ts'
 import { Sandbox } from './process/sandbox.ts'
 import { Turns } from './process/turns.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './scan/command-texts.ts'
 import { ScriptReaders } from './scan/script-readers.ts'
-import {
-  type ResolvedScriptRunnerOptions,
-  resolveScriptRunnerOptions,
-  type ScriptRunnerOptions,
-} from './script-runner-options.ts'
+import { resolveScriptRunnerOptions, type ScriptRunnerOptions } from './script-runner-options.ts'
 
 /**
  * Returns a runner that executes scripts of skills in separate processes. Node's permissions confine these processes.
@@ -83,45 +79,36 @@ const MAX_LOADS = 4
 const SWEEP_MS = 1_000
 
 class ChildProcessRunner implements ChildProcesses {
-  readonly #options: ResolvedScriptRunnerOptions
-  readonly #env: Readonly<Record<string, string | undefined>>
-  readonly #sandbox: Sandbox
-  readonly #folders: ProgramFolders
+  readonly #parts: ProgramLoaderOptions
   readonly #loader: ProgramLoader
   readonly #runs = new Set<Promise<unknown>>()
   readonly #looks = new FolderLooks()
-  readonly #setAside: SetAside
   readonly #partialFolders = new PartialFolders()
-  /** What the code that is loaded or running may access. */
-  readonly #inUse = new Set<AccessInUse>()
   readonly #stop = new AbortController()
   /** Maximum number of simultaneous background loads, because a host may have many skills and few cores. */
   readonly #loads = new Turns(MAX_LOADS)
-  readonly #readers = new ScriptReaders()
   readonly #sweep: NodeJS.Timeout
 
-  constructor(options: ScriptRunnerOptions) {
-    this.#options = resolveScriptRunnerOptions(options)
-    this.#env = options.env ?? process.env
-    this.#sandbox = new Sandbox(this.#options.sandbox, this.#env['PATH'] ?? SYSTEM_PATH.join(':'))
-    this.#folders = new ProgramFolders(options.directory)
-    this.#setAside = new SetAside(this.#looks, async () => await this.#folders.lastingFolder())
-    this.#loader = new ProgramLoader({
-      options: this.#options,
-      sandbox: this.#sandbox,
-      folders: this.#folders,
-      readers: this.#readers,
-      inUse: this.#inUse,
-      setAside: this.#setAside,
+  constructor(given: ScriptRunnerOptions) {
+    const options = resolveScriptRunnerOptions(given)
+    const folders = new ProgramFolders(options.directory)
+    this.#parts = {
+      options,
+      sandbox: new Sandbox(options.sandbox, options.env['PATH'] ?? SYSTEM_PATH.join(':')),
+      folders,
+      readers: new ScriptReaders(),
+      inUse: new Set(),
+      setAside: new SetAside(this.#looks, async () => await folders.lastingFolder()),
       check: (program, use) => this.#openAccess(program, use),
-    })
-    this.#sweep = setTimeout(() => this.#folders.sweep(), SWEEP_MS).unref()
+    }
+    this.#loader = new ProgramLoader(this.#parts)
+    this.#sweep = setTimeout(() => folders.sweep(), SWEEP_MS).unref()
     refuseInspection()
     endWithHost()
   }
 
   async containment(): Promise<ScriptContainment> {
-    return await this.#sandbox.containment()
+    return await this.#parts.sandbox.containment()
   }
 
   async scan(
@@ -132,7 +119,7 @@ class ChildProcessRunner implements ChildProcesses {
   ): Promise<ScriptScan> {
     if (!mayHaveCommands(files, known)) return NO_COMMANDS
     const digests = files.map(({ path, digest }) => `${path} ${digest}`)
-    const answer = await this.#readers.ask({
+    const answer = await this.#parts.readers.ask({
       skill,
       identity: ['scan', ...known, ...digests].join('\n'),
       question: { kind: 'scan', skill, files, known },
@@ -167,13 +154,9 @@ class ChildProcessRunner implements ChildProcesses {
       const known = scripts.length === 0 ? 'it has no scripts' : `its scripts are ${scripts.join(', ')}`
       throw new SkillError('FILE_NOT_FOUND', `${quote(program.skill)} has no file ${quote(path)}; ${known}`)
     }
-    const run = this.#runFile(program, path, args, options)
+    const run = this.#runFile(program, path, args, options).finally(() => this.#runs.delete(run))
     this.#runs.add(run)
-    try {
-      return await run
-    } finally {
-      this.#runs.delete(run)
-    }
+    return await run
   }
 
   async #runFile(
@@ -182,15 +165,16 @@ class ChildProcessRunner implements ChildProcesses {
     args: readonly string[],
     options: ScriptRunOptions,
   ): Promise<ScriptFileRun> {
-    await this.#sandbox.check()
-    const folder = await this.#folders.take(program)
+    const { sandbox, folders, inUse, setAside } = this.#parts
+    await sandbox.check()
+    const folder = await folders.take(program)
     let scratch: string | undefined
     let contained: ContainedProcess | undefined
     const use: AccessInUse = { skill: program.skill }
-    this.#inUse.add(use)
+    inUse.add(use)
     try {
       const access = await this.#openAccess(program, use)
-      scratch = await this.#folders.createScratch(access.user)
+      scratch = await folders.createScratch(access.user)
       const workingDirectory = access.workspace ?? folder
       const view: View = { access, readable: [folder], scratch, workingDirectory }
       const { launch, searched } = await toFileLaunch(path, args, {
@@ -198,30 +182,23 @@ class ChildProcessRunner implements ChildProcesses {
         bytes: await program.readFile(path),
         view,
         containment: await this.containment(),
-        path: this.#env['PATH'],
+        path: this.#parts.options.env['PATH'],
       })
-      const wrapped = await this.#sandbox.wrap(launch, view)
+      const wrapped = await sandbox.wrap(launch, view)
       const env = { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder }
-      const run = runProgram(
-        {
-          name: `${program.skill}/${path}`,
-          start: () =>
-            (contained = new ContainedProcess(wrapped, { env, workingDirectory, hasChannel: false })),
-          limits: this.#options.limits,
-          redaction: createRedaction(access.secrets),
-        },
-        {
-          ...options,
-          signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
-        },
-      )
-      const left = this.#setAside.checkAfter(access, run)
+      const signal = AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])])
+      signal.throwIfAborted()
+      contained = new ContainedProcess(wrapped, { env, workingDirectory, hasChannel: false })
+      const { limits } = this.#parts.options
+      const shown = { name: `${program.skill}/${path}`, limits, redaction: createRedaction(access.secrets) }
+      const run = runProgram(contained, shown, { ...options, signal })
+      const left = setAside.checkAfter(access, run)
       const [outcome] = await Promise.allSettled([run])
       return withLeft(outcome, await left)
     } finally {
-      this.#inUse.delete(use)
-      if (scratch !== undefined) await this.#folders.discard(scratch, contained)
-      await this.#folders.giveBack(program.revision)
+      inUse.delete(use)
+      if (scratch !== undefined) await folders.discard(scratch, contained)
+      await folders.giveBack(program.revision)
     }
   }
 
@@ -230,12 +207,12 @@ class ChildProcessRunner implements ChildProcesses {
     clearTimeout(this.#sweep)
     await this.#loader.close()
     await Promise.allSettled(this.#runs)
-    await this.#readers.close()
-    await this.#folders.close()
+    await this.#parts.readers.close()
+    await this.#parts.folders.close()
   }
 
   async findRefusal(grants: readonly ScriptCapability[]): Promise<string | undefined> {
-    const { directory } = this.#options
+    const { directory } = this.#parts.options
     try {
       await this.#toAccess({ skill: '', grants }, directory === undefined ? [] : [directory], { skill: '' })
       return undefined
@@ -246,7 +223,7 @@ class ChildProcessRunner implements ChildProcesses {
   }
 
   async #openAccess(program: ScriptProgram, use: AccessInUse): Promise<ScriptAccess> {
-    return await this.#toAccess(program, [await this.#folders.root()], use)
+    return await this.#toAccess(program, [await this.#parts.folders.root()], use)
   }
 
   /** @param programs folders that contain the written revisions */
@@ -255,16 +232,16 @@ class ChildProcessRunner implements ChildProcesses {
     programs: readonly string[],
     use: AccessInUse,
   ): Promise<ScriptAccess> {
-    const { workspace, protectedPaths = [], hiddenPaths = [] } = this.#options
+    const { workspace, protectedPaths = [], hiddenPaths = [] } = this.#parts.options
     const access = await toScriptAccess(grants, {
       workspace: workspace ?? process.cwd(),
       protectedPaths: [...protectedPaths, ...programs, ...defaultProtectedPaths(workspace)],
-      hiddenPaths: [defaultStateDirectory(this.#env), ...hiddenPaths],
-      isSandboxed: (await this.#sandbox.check()) !== undefined,
+      hiddenPaths: [defaultStateDirectory(this.#parts.options.env), ...hiddenPaths],
+      isSandboxed: (await this.#parts.sandbox.check()) !== undefined,
       looks: this.#looks,
       partialFolders: this.#partialFolders,
-      others: [...this.#inUse].filter(each => each.skill !== skill),
-      env: this.#env,
+      others: [...this.#parts.inUse].filter(each => each.skill !== skill),
+      env: this.#parts.options.env,
     })
     use.access = access
     return access

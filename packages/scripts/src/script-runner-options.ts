@@ -43,8 +43,6 @@ export interface ScriptRunnerOptions {
    * @default 180,000
    */
   readonly reserveMs?: number
-  /** Number of calls after which a process is replaced by a new process. @default 1,000 */
-  readonly maxCalls?: number
   /** Time limit for loading the modules of a skill, in milliseconds. @default 5,000 */
   readonly loadTimeoutMs?: number
   /**
@@ -68,7 +66,6 @@ const KNOWN: KnownOptions<ScriptRunnerOptions> = {
   maxIdleProcesses: LIMIT,
   idleMs: LIMIT,
   reserveMs: LIMIT,
-  maxCalls: number(1, LONGEST_TIMER_MS),
   loadTimeoutMs: LIMIT,
   drainMs: LIMIT,
   limits: LIMITS,
@@ -84,20 +81,22 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
   maxIdleProcesses: 8,
   idleMs: 60_000,
   reserveMs: 180_000,
-  maxCalls: 1_000,
   loadTimeoutMs: 5_000,
   drainMs: 30_000,
 })
 
 /** Options of a runner after defaults were applied. An option that is missing or `undefined` has its default. */
 export type ResolvedScriptRunnerOptions = Omit<ScriptRunnerOptions, 'limits'> &
-  Readonly<ScriptRunnerDefaults> & { readonly limits: OutputLimits }
+  Readonly<ScriptRunnerDefaults & Required<Pick<ScriptRunnerOptions, 'env'>>> & {
+    readonly limits: OutputLimits
+  }
 
 /** @throws {SkillError} INVALID_OPTION */
 export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): ResolvedScriptRunnerOptions {
   checkOptions('childProcesses()', options, KNOWN)
   return {
     ...DEFAULT_SCRIPT_RUNNER_OPTIONS,
+    env: process.env,
     ...defined(options),
     limits: { ...DEFAULT_OUTPUT_LIMITS, ...defined(options.limits ?? {}) },
   }

@@ -1,9 +1,12 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { LATE, untilAborted, waitAtMost } from '@skillstoke/core/internal'
+import { systemClock } from '@skillstoke/core/source'
 import type { Answer, Question } from './script-worker.ts'
 
 const DEADLINE_MS = 3_000
 const HEAP_MB = 512
+const BROKEN = { kind: 'broken' } as const
 const WORKER = new URL(`./script-worker.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url)
 
 /**
@@ -20,22 +23,20 @@ export class ScriptThread {
   async ask(question: Question, signal?: AbortSignal): Promise<Answer> {
     const worker = await this.#open()
     const { promise, resolve } = Promise.withResolvers<Answer>()
-    const giveUp = (): void => resolve({ kind: 'broken' })
-    const timer = setTimeout(giveUp, DEADLINE_MS)
+    const giveUp = (): void => resolve(BROKEN)
     worker.once('message', resolve)
     worker.once('exit', giveUp)
-    signal?.addEventListener('abort', giveUp, { once: true })
     worker.ref()
     try {
       worker.postMessage(question, [])
-      const answer = await promise
-      if (answer.kind === 'broken') await this.end()
-      return answer
+      const outcome = untilAborted(signal, promise).catch(() => BROKEN)
+      const answer = await waitAtMost(systemClock, DEADLINE_MS, outcome)
+      if (answer !== LATE && answer.kind !== 'broken') return answer
+      await this.end()
+      return BROKEN
     } finally {
-      clearTimeout(timer)
       worker.off('message', resolve)
       worker.off('exit', giveUp)
-      signal?.removeEventListener('abort', giveUp)
       // An idle thread must not keep the process alive.
       worker.unref()
     }

@@ -89,7 +89,7 @@ export function oauthResource(options: OAuthResourceOptions): ClientAccess {
   toUrl('issuer', options.issuer)
   if (options.jwksUrl !== undefined) toUrl('jwksUrl', options.jwksUrl)
   const { skills, requiredScopes = [], audience = options.resource } = options
-  const keys = new IssuerKeys(options.issuer, options.jwksUrl)
+  const findKeys = createKeyFinder(options)
   const resourceMetadataUrl = getOAuthProtectedResourceMetadataUrl(resource)
   const metadata = {
     resource: options.resource,
@@ -100,12 +100,9 @@ export function oauthResource(options: OAuthResourceOptions): ClientAccess {
       : { scopes_supported: [...new Set([...requiredScopes, ...Object.keys(skills ?? {})])] }),
     ...(options.resourceName === undefined ? {} : { resource_name: options.resourceName }),
   }
-  const { issuer: expectedIssuer } = options
+  const expected = { issuer: options.issuer, audience, resource }
   return {
-    verifier: {
-      verifyAccessToken: async token =>
-        await verify(token, keys, { issuer: expectedIssuer, audience, resource }),
-    },
+    verifier: { verifyAccessToken: async token => await verify(token, await findKeys(), expected) },
     ...(requiredScopes.length === 0 ? {} : { requiredScopes: [...requiredScopes] }),
     resourceMetadataUrl,
     ...(skills === undefined ? {} : { scopeOf: ({ scopes }) => toSkillScope(scopes, skills) }),
@@ -113,32 +110,23 @@ export function oauthResource(options: OAuthResourceOptions): ClientAccess {
   }
 }
 
-/** Finds the keys of an issuer at the first token, and keeps them. */
-class IssuerKeys {
-  readonly #issuer: string
-  #jwksUrl: Promise<string> | undefined
-  #keys: JWTVerifyGetKey | undefined
-
-  constructor(issuer: string, jwksUrl: string | undefined) {
-    this.#issuer = issuer
-    this.#jwksUrl = jwksUrl === undefined ? undefined : Promise.resolve(jwksUrl)
+/** Returns a function that finds the keys of an issuer at the first token, and keeps them. */
+function createKeyFinder({ issuer, jwksUrl }: OAuthResourceOptions): () => Promise<JWTVerifyGetKey> {
+  let keys: Promise<JWTVerifyGetKey> | undefined
+  const find = async (): Promise<JWTVerifyGetKey> =>
+    createRemoteJWKSet(toUrl('jwks_uri', jwksUrl ?? (await findJwksUrl(issuer))))
+  return async () => {
+    keys ??= find().catch((thrown: unknown) => {
+      keys = undefined // asks again at the next token
+      throw toServerError('are not known', thrown)
+    })
+    return await keys
   }
+}
 
-  /** @throws {OAuthError} server_error when the issuer cannot be reached */
-  async get(): Promise<JWTVerifyGetKey> {
-    if (this.#keys !== undefined) return this.#keys
-    this.#jwksUrl ??= findJwksUrl(this.#issuer)
-    try {
-      this.#keys = createRemoteJWKSet(toUrl('jwks_uri', await this.#jwksUrl))
-      return this.#keys
-    } catch (thrown) {
-      this.#jwksUrl = undefined // asks again at the next token
-      throw new OAuthError(
-        OAuthErrorCode.ServerError,
-        `the keys of the issuer are not known: ${toMessage(thrown)}`,
-      )
-    }
-  }
+function toServerError(what: string, thrown: unknown): OAuthError {
+  const message = `the keys of the issuer ${what}: ${toMessage(thrown)}`
+  return new OAuthError(OAuthErrorCode.ServerError, message)
 }
 
 /** Reads the metadata of an authorization server (RFC 8414), or of an OpenID provider. */
@@ -168,13 +156,11 @@ async function findJwksUrl(issuer: string): Promise<string> {
 
 async function verify(
   token: string,
-  keys: IssuerKeys,
-  expected: { readonly issuer: string; readonly audience: string; readonly resource: URL },
+  keys: JWTVerifyGetKey,
+  { issuer, audience, resource }: { issuer: string; audience: string; resource: URL },
 ): Promise<AuthInfo> {
-  const getKey = await keys.get()
-  const { issuer, audience, resource } = expected
   try {
-    const { payload } = await jwtVerify(token, getKey, {
+    const { payload } = await jwtVerify(token, keys, {
       issuer,
       audience,
       algorithms: ALGORITHMS,
@@ -193,11 +179,7 @@ async function verify(
     if (thrown instanceof OAuthError) throw thrown
     // A plain JOSEError means that the keys could not be fetched. All faults of a token are errors of a subclass.
     const isFaultOfToken = thrown instanceof errors.JOSEError && thrown.constructor !== errors.JOSEError
-    if (!isFaultOfToken || thrown instanceof errors.JWKSTimeout)
-      throw new OAuthError(
-        OAuthErrorCode.ServerError,
-        `the keys of the issuer cannot be read: ${toMessage(thrown)}`,
-      )
+    if (!isFaultOfToken || thrown instanceof errors.JWKSTimeout) throw toServerError('cannot be read', thrown)
     throw new OAuthError(OAuthErrorCode.InvalidToken, toMessage(thrown))
   }
 }

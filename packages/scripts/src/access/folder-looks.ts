@@ -1,7 +1,7 @@
 import { type BigIntStats, type Dirent, lstatSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { defined, isRepository, isRepositoryEntry, type NamedEntry } from '@skillstoke/core/internal'
+import { isRepository, isRepositoryEntry, type NamedEntry } from '@skillstoke/core/internal'
 import { FolderCache } from '../folders/folder-cache.ts'
 import { identityOf } from './file-identity.ts'
 import { isGuardedName } from './guarded-names.ts'
@@ -21,11 +21,6 @@ export interface OddEntry {
 
 /** Result of checking a granted folder and everything in it. */
 export interface FolderLook {
-  /** The first entry that controls other programs. */
-  readonly guarded?: string
-  readonly links: readonly string[]
-  /** The first folder that the host is not allowed to list. */
-  readonly closed?: string
   /** Entries that a script must not leave there. */
   readonly odd: readonly OddEntry[]
   /** Entries that may become parts of a git repository when a script adds further entries. */
@@ -34,12 +29,15 @@ export interface FolderLook {
   readonly isTooLarge: boolean
 }
 
-interface Listing {
+interface Listing extends Pick<FolderLook, 'odd' | 'parts'> {
   readonly count: number
   readonly folders: readonly string[]
   readonly files: readonly string[]
-  readonly odd: readonly OddEntry[]
-  readonly parts: readonly OddEntry[]
+}
+
+/** Returns the paths of the entries of some kinds. */
+export function pathsOf({ odd }: FolderLook, ...kinds: readonly OddEntry['kind'][]): readonly string[] {
+  return odd.flatMap(({ kind, path }) => (kinds.includes(kind) ? path : []))
 }
 
 /** Checks granted folders before and after calls of scripts. Lists a folder again only if its entries changed. */
@@ -72,16 +70,7 @@ export class FolderLooks {
       }
       level = next
     }
-    const first = (...kinds: readonly OddEntry['kind'][]): string | undefined =>
-      odd.find(({ kind }) => kinds.includes(kind))?.path
-    const [guarded, closed] = [first('guarded', 'repository'), first('closed')]
-    return {
-      odd,
-      parts,
-      links: odd.flatMap(({ kind, path }) => (kind === 'link' ? path : [])),
-      isTooLarge: count > MAX_ENTRIES,
-      ...defined({ guarded, closed }),
-    }
+    return { odd, parts, isTooLarge: count > MAX_ENTRIES }
   }
 
   /** Returns the listing of a folder; an empty listing if the folder no longer exists or the host may not list it. */

@@ -6,7 +6,7 @@ import { type CapabilityForm, findCapabilityForm, quote } from '@skillstoke/core
 import type { ScriptCapability } from '@skillstoke/core/source'
 import { findScriptUser, isSuperuser, type ScriptUser } from '../process/script-user.ts'
 import { identityOf } from './file-identity.ts'
-import type { FolderLook, FolderLooks } from './folder-looks.ts'
+import { type FolderLook, type FolderLooks, pathsOf } from './folder-looks.ts'
 import { findReal, type GrantedPath, isInsideFolder, resolveGrantedPath, toBase } from './granted-path.ts'
 import { guardedPathsIn, isGuardedName } from './guarded-names.ts'
 import type { PartialFolder, PartialFolders } from './partial-folders.ts'
@@ -219,14 +219,16 @@ function refuseProtected(granted: GrantedPath, kept: readonly string[]): void {
   if (guarded !== undefined) refuse(granted, `no script may write to ${quote(guarded)}`)
 }
 
-function refuseGuarded(granted: GrantedPath, { guarded, closed, isTooLarge }: FolderLook): void {
+function refuseGuarded(granted: GrantedPath, look: FolderLook): void {
+  const [guarded] = pathsOf(look, 'guarded', 'repository')
+  const [closed] = pathsOf(look, 'closed')
   if (guarded !== undefined)
     refuse(
       granted,
       `no script may write to ${guarded} in it; remove it, or grant a folder beside it, as in fs.write:out`,
     )
   const way = 'so it may contain protected files; grant a narrower folder'
-  if (isTooLarge) refuse(granted, `it has more than 100,000 entries, ${way}`)
+  if (look.isTooLarge) refuse(granted, `it has more than 100,000 entries, ${way}`)
   if (closed !== undefined) refuse(granted, `${closed} in it cannot be listed, ${way}`)
 }
 
@@ -251,10 +253,10 @@ function refuseWildcard(granted: GrantedPath): void {
 async function refuseLinksOut(
   granted: GrantedPath,
   allowed: readonly GrantedPath[],
-  { links, isTooLarge }: FolderLook,
+  look: FolderLook,
 ): Promise<void> {
   const way = 'install bubblewrap, or grant a narrower folder'
-  for (const link of links) {
+  for (const link of pathsOf(look, 'link')) {
     const target = await findReal(link)
     if (!allowed.some(({ real }) => isInsideFolder(target, real)))
       refuse(
@@ -262,7 +264,7 @@ async function refuseLinksOut(
         `without a sandbox the link ${link} would give access to ${target}, which is outside; ${way}`,
       )
   }
-  if (isTooLarge)
+  if (look.isTooLarge)
     refuse(granted, `without a sandbox its links must be checked, and it has too many entries; ${way}`)
 }
 
@@ -270,8 +272,8 @@ async function refuseLinksOut(
  * Refuses links with `..` in their target. A script without a sandbox cannot create links. But the script could move
  * such a link into another folder, so that the link leads to another target.
  */
-async function refuseLinksUp(granted: GrantedPath, { links }: FolderLook): Promise<void> {
-  for (const link of links) {
+async function refuseLinksUp(granted: GrantedPath, look: FolderLook): Promise<void> {
+  for (const link of pathsOf(look, 'link')) {
     const target = await readlink(link).catch(() => '')
     if (target.split(/[/\\]/).includes('..'))
       refuse(

@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync } from 'node:fs'
 import { lstat, mkdir, mkdtemp, readdir, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import type { ContainedProcess } from '../process/contained-process.ts'
 import { killLeftSandboxes } from '../process/left-sandboxes.ts'
 import { readStatus } from '../process/process-status.ts'
 import type { ScriptUser } from '../process/script-user.ts'
-import { createProgramFolder, writeFiles } from './program-folder.ts'
+import { writeFiles } from './program-folder.ts'
 
 interface Entry {
   readonly folder: Promise<string>
@@ -73,9 +73,16 @@ export class ProgramFolders {
     return this.#entries.has(revision)
   }
 
-  /** Creates an empty folder for one revision. Pass the folder to `take()` or `discard()` later. */
+  /**
+   * Creates an empty folder for one revision, so that a process can start before the files are written into the folder.
+   * Pass the folder to `take()` or `discard()` later. Scripts of a superuser read the folder as another user, so all
+   * users may read it. The parent folder keeps other users out.
+   */
   async create(): Promise<string> {
-    return createProgramFolder(join(await this.root(), `program-${++this.#count}`))
+    const folder = join(await this.root(), `program-${++this.#count}`)
+    mkdirSync(folder)
+    chmodSync(folder, 0o755)
+    return folder
   }
 
   /**

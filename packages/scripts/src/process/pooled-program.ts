@@ -3,16 +3,20 @@ import { type Digest, type SkillCommand, SkillError } from '@skillstoke/core'
 import {
   DEFAULT_CALL_MS,
   describeUnknownFields,
+  LATE,
   listFields,
   quote,
   quoteAll,
   showValue,
   toMessage,
+  untilAborted,
+  waitAtMost,
 } from '@skillstoke/core/internal'
-import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
+import { type LoadedProgram, type ScriptRunOptions, systemClock } from '@skillstoke/core/source'
 import type { ScriptAccess } from '../access/script-access.ts'
 import { withLeft } from '../access/set-aside.ts'
 import type { InputFaults } from '../child/frames.ts'
+import type { ResolvedScriptRunnerOptions } from '../script-runner-options.ts'
 import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
 
 /** A process for scripts, with the folder that the process may write to. */
@@ -60,15 +64,10 @@ export interface PooledProgramOptions {
    * program have ended. @throws {SkillError} SCRIPT_FAILED
    */
   readonly start: (signal: AbortSignal, isRefill: boolean) => Promise<PooledProcess>
-  /** Maximum number of simultaneous calls, each in its own process. */
-  readonly maxProcesses: number
-  /** Number of calls after which a process is replaced by a new process. */
-  readonly maxCalls: number
+  readonly limits: Pick<ResolvedScriptRunnerOptions, 'maxProcesses' | 'drainMs'>
   readonly idle: IdleProcesses
   /** Removes the folders of a process that has ended. Never fails. */
   readonly discard: (each: PooledProcess) => Promise<void>
-  /** How long calls may continue after `close()`, in milliseconds. */
-  readonly drainMs: number
   /** Called after the last process has ended. */
   readonly onClosed: () => Promise<void>
 }
@@ -142,7 +141,7 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  close({ withinMs = this.#options.drainMs }: { readonly withinMs?: number } = {}): Promise<void> {
+  close({ withinMs = this.#options.limits.drainMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#closing ??= this.#drain()
     // A later call of `close()` may shorten the time that running calls have left.
     const timer = setTimeout(() => this.#onDrained?.(), withinMs)
@@ -203,17 +202,14 @@ export class PooledProgram implements LoadedProgram {
   async #take(command: SkillCommand, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     const kept = this.#takeIdle()
     if (kept !== undefined) return kept
-    if (this.#members.size + this.#starting < this.#options.maxProcesses) return await this.#start()
+    if (this.#members.size + this.#starting < this.#options.limits.maxProcesses) return await this.#start()
     const turn: Waiter = Promise.withResolvers()
-    const onAbort = (): void => turn.reject(signal?.reason)
-    const timer = setTimeout(() => turn.reject(lateError(command, timeoutMs)), timeoutMs)
     this.#waiting.push(turn)
-    signal?.addEventListener('abort', onAbort, { once: true })
     try {
-      return (await turn.promise) ?? (await this.#start())
+      const member = await waitAtMost(systemClock, timeoutMs, untilAborted(signal, turn.promise))
+      if (member === LATE) throw lateError(command, timeoutMs)
+      return member ?? (await this.#start())
     } finally {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
       const index = this.#waiting.indexOf(turn)
       if (index >= 0) this.#waiting.splice(index, 1)
     }
@@ -257,7 +253,7 @@ export class PooledProgram implements LoadedProgram {
 
   #release(member: Member): void {
     const { process } = member
-    const isReusable = !isForOneCall(member) && member.calls < this.#options.maxCalls
+    const isReusable = !isForOneCall(member) && member.calls < MAX_CALLS
     if (isReusable && process.isUsable) {
       const next = this.#waiting.shift()
       if (next !== undefined) next.resolve(member)
@@ -327,6 +323,8 @@ export class IdleProcesses {
 }
 
 const MAX_WAITING = 1_000
+/** Number of calls after which a process is replaced by a new process. */
+const MAX_CALLS = 1_000
 const MAX_ATTEMPTS = 3
 
 type Waiter = PromiseWithResolvers<Member | undefined>

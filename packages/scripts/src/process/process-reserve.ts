@@ -6,8 +6,11 @@ import type { ProcessStarter } from './process-starter.ts'
 // Delay before a reserve process starts, so that the call that waits for new code runs first.
 const START_DELAY_MS = 25
 
-interface Waiting extends PooledProcess {
+/** A reserve process, which may still be starting. */
+interface Waiting {
   readonly containment: string
+  /** `undefined` if the process could not be started. */
+  readonly pooled: Promise<PooledProcess | undefined>
 }
 
 /**
@@ -17,7 +20,6 @@ export class ProcessReserve {
   readonly #starter: ProcessStarter
   readonly #keepMs: number
   #waiting: Waiting | undefined
-  #starting: Promise<void> | undefined
   readonly #ending = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
   #startTimer: NodeJS.Timeout | undefined
@@ -33,24 +35,22 @@ export class ProcessReserve {
 
   /** Returns the reserve process if its restrictions match `access`. The caller then owns the process. */
   async take(access: ScriptAccess): Promise<PooledProcess | undefined> {
-    if (this.#waiting === undefined && this.#starting === undefined) return undefined
-    const containment = await this.#starter.nameContainment(access)
-    // If a reserve process is already starting, wait for it, because it is ready sooner than a new process.
-    await this.#starting
     const waiting = this.#waiting
-    if (waiting === undefined || waiting.containment !== containment) return undefined
-    if (!waiting.process.isUsable) return undefined
+    if (waiting === undefined) return undefined
+    if (waiting.containment !== (await this.#starter.nameContainment(access))) return undefined
+    // If the reserve process is still starting, wait for it, because it is ready sooner than a new process.
+    const pooled = await waiting.pooled
+    if (this.#waiting !== waiting || pooled?.process.isUsable !== true) return undefined
     this.#waiting = undefined
-    const { containment: _, ...taken } = waiting
-    taken.process.ref()
-    return taken
+    pooled.process.ref()
+    return pooled
   }
 
   /** Starts a reserve process with this access in the background, unless there already is one. Restarts the timer that ends the reserve process. */
   keep(access: ScriptAccess): void {
     if (this.#isClosed || this.#keepMs === 0) return
     this.#endLater()
-    this.#startTimer ??= setTimeout(() => this.#begin(access), START_DELAY_MS).unref()
+    this.#startTimer ??= setTimeout(() => void this.#begin(access), START_DELAY_MS).unref()
   }
 
   /** Ends the reserve process, and starts no further process. Idempotent. */
@@ -58,48 +58,49 @@ export class ProcessReserve {
     this.#isClosed = true
     clearTimeout(this.#timer)
     clearTimeout(this.#startTimer)
-    await this.#starting
     this.#drop()
     await Promise.all(this.#ending)
   }
 
   #endLater(): void {
     clearTimeout(this.#timer)
-    if (this.#isClosed) return
-    this.#timer = setTimeout(() => this.#drop(), this.#keepMs).unref()
+    if (!this.#isClosed) this.#timer = setTimeout(() => this.#drop(), this.#keepMs).unref()
   }
 
-  #begin(access: ScriptAccess): void {
+  async #begin(access: ScriptAccess): Promise<void> {
     this.#startTimer = undefined
-    this.#starting ??= this.#start(access)
-      // Ignore the failure: without a reserve process, code is loaded into a new process.
-      .catch(() => undefined)
-      .finally(() => (this.#starting = undefined))
-  }
-
-  async #start(access: ScriptAccess): Promise<void> {
     const containment = await this.#starter.nameContainment(access)
     if (containment === undefined || this.#waiting?.containment === containment || this.#isClosed) return
     this.#drop()
-    const waiting = { ...(await this.#starter.startEmpty(access)), isReserved: true, containment }
-    waiting.process.unref()
-    const { modules, validator } = providedModules()
-    waiting.process.prepare([modules['skillstoke/command'], validator, modules.zod])
+    // Without a reserve process, code is loaded into a new process.
+    const waiting = { containment, pooled: this.#start(access).catch(() => undefined) }
     this.#waiting = waiting
-    // Restart the timer, because it may have expired while the process was starting.
+    const pooled = await waiting.pooled
+    // Restart the timer, because much of its time may have passed while the process was starting.
     this.#endLater()
-    void waiting.process.exited.then(() => {
-      if (this.#waiting === waiting) this.#drop()
-    })
+    await pooled?.process.exited
+    if (this.#waiting === waiting) this.#drop()
+  }
+
+  async #start(access: ScriptAccess): Promise<PooledProcess> {
+    const pooled = { ...(await this.#starter.startEmpty(access)), isReserved: true }
+    pooled.process.unref()
+    const { modules, validator } = providedModules()
+    pooled.process.prepare([modules['skillstoke/command'], validator, modules.zod])
+    return pooled
   }
 
   #drop(): void {
     const waiting = this.#waiting
     this.#waiting = undefined
     if (waiting === undefined) return
-    // If a folder cannot be removed now, the next call of `discard()` tries again.
-    waiting.process.ref()
-    const ending = this.#starter.end(waiting).finally(() => this.#ending.delete(ending))
+    const ending = waiting.pooled
+      .then(async pooled => {
+        pooled?.process.ref()
+        // If a folder cannot be removed now, the next call of `discard()` tries again.
+        if (pooled !== undefined) await this.#starter.end(pooled)
+      })
+      .finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)
   }
 }

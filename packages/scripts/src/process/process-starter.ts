@@ -1,33 +1,17 @@
 import { type ScriptAccess, toEnvironment } from '../access/script-access.ts'
-import type { SetAside } from '../access/set-aside.ts'
-import type { ProgramFolders } from '../folders/program-folders.ts'
 import { MAIN, providedModules } from '../provided-modules.ts'
 import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
-import type { OutputLimits } from './output.ts'
 import type { PooledProcess } from './pooled-program.ts'
+import type { ProgramLoaderOptions } from './program-loader.ts'
 import { createRedaction } from './redact.ts'
-import type { Sandbox } from './sandbox.ts'
 import { ScriptProcess } from './script-process.ts'
-
-export interface ProcessStarterOptions {
-  readonly sandbox: Sandbox
-  readonly folders: ProgramFolders
-  readonly setAside: SetAside
-  readonly limits: OutputLimits
-}
 
 /** Starts processes without loading code into them. */
 export class ProcessStarter {
-  readonly #sandbox: Sandbox
-  readonly #folders: ProgramFolders
-  readonly #limits: OutputLimits
-  readonly #setAside: SetAside
+  readonly #parts: Pick<ProgramLoaderOptions, 'options' | 'sandbox' | 'folders' | 'setAside'>
 
-  constructor({ sandbox, folders, setAside, limits }: ProcessStarterOptions) {
-    this.#sandbox = sandbox
-    this.#folders = folders
-    this.#setAside = setAside
-    this.#limits = limits
+  constructor(parts: Pick<ProgramLoaderOptions, 'options' | 'sandbox' | 'folders' | 'setAside'>) {
+    this.#parts = parts
   }
 
   /**
@@ -35,8 +19,9 @@ export class ProcessStarter {
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async start(folder: string, access: ScriptAccess): Promise<PooledProcess> {
-    await this.#sandbox.check()
-    const scratch = await this.#folders.createScratch(access.user)
+    const { options, sandbox, folders, setAside } = this.#parts
+    await sandbox.check()
+    const scratch = await folders.createScratch(access.user)
     const view: View = {
       access,
       readable: [folder, ...providedModules().readable],
@@ -45,23 +30,23 @@ export class ProcessStarter {
       hasChannel: true,
     }
     const process = new ScriptProcess({
-      launch: await this.#sandbox.wrap(toNodeLaunch([MAIN], view), view),
+      launch: await sandbox.wrap(toNodeLaunch([MAIN], view), view),
       env: toEnvironment(access, scratch, SYSTEM_PATH),
       workingDirectory: view.workingDirectory,
-      limits: this.#limits,
+      limits: options.limits,
       redaction: createRedaction(access.secrets),
     })
-    const left = this.#setAside.checkAfter(access, process.exited)
+    const left = setAside.checkAfter(access, process.exited)
     return { process, scratch, access, left, folder, hasOwnFolder: false, isReserved: false }
   }
 
   /** Starts a process whose program folder is new and empty. @throws {SkillError} SCRIPT_REFUSED */
   async startEmpty(access: ScriptAccess): Promise<PooledProcess> {
-    const folder = await this.#folders.create()
+    const folder = await this.#parts.folders.create()
     try {
       return { ...(await this.start(folder, access)), hasOwnFolder: true }
     } catch (thrown) {
-      await this.#folders.discard(folder)
+      await this.#parts.folders.discard(folder)
       throw thrown
     }
   }
@@ -76,8 +61,8 @@ export class ProcessStarter {
   /** Removes the folders of a process that has ended. Never fails. */
   async discard({ process, scratch, left, folder, hasOwnFolder }: PooledProcess): Promise<void> {
     await left
-    await this.#folders.discard(scratch, process.contained)
-    if (hasOwnFolder) await this.#folders.discard(folder)
+    await this.#parts.folders.discard(scratch, process.contained)
+    if (hasOwnFolder) await this.#parts.folders.discard(folder)
   }
 
   /**
@@ -88,7 +73,7 @@ export class ProcessStarter {
     const { readable, writable, partial, secrets, hasNetwork, hasPrograms } = access
     const isPlain = [...readable, ...writable, ...partial, ...Object.keys(secrets)].length === 0
     if (!isPlain) return undefined
-    const { kind } = await this.#sandbox.containment()
+    const { kind } = await this.#parts.sandbox.containment()
     return `${kind}${hasNetwork ? ' net' : ''}${hasPrograms ? ' exec' : ''}`
   }
 }

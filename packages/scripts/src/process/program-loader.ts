@@ -74,9 +74,9 @@ export class ProgramLoader {
   #refilledAt = -Infinity
 
   constructor(parts: ProgramLoaderOptions) {
-    const { options, sandbox, folders, setAside } = parts
+    const { options } = parts
     this.#parts = parts
-    this.#starter = new ProcessStarter({ sandbox, folders, setAside, limits: options.limits })
+    this.#starter = new ProcessStarter(parts)
     this.#reserve = new ProcessReserve(this.#starter, options.reserveMs)
     this.#idle = new IdleProcesses(options.maxIdleProcesses, options.idleMs)
   }
@@ -263,7 +263,6 @@ export class ProgramLoader {
     const { program, check } = loading
     const { revision, grants } = program
     const { options, folders, inUse } = this.#parts
-    const { maxProcesses, maxCalls, drainMs } = options
     const copies: string[] = []
     const keepCopies = async (most: number): Promise<void> => {
       for (const copy of copies.splice(0, copies.length - most)) await folders.discard(copy)
@@ -276,15 +275,13 @@ export class ProgramLoader {
       ...(grants.some(grant => grant.startsWith('fs.')) ? { check } : {}),
       locate: (stack, { folder }) => describePlace(findPlace(stack, folder)),
       start: async (ending, isRefill) => await this.#startOneMore(loading, ending, isRefill),
-      maxProcesses,
-      maxCalls,
+      limits: options,
       idle: this.#idle,
       discard: async each => {
         await this.#starter.discard({ ...each, hasOwnFolder: false })
         if (each.hasOwnFolder) copies.push(each.folder)
         await keepCopies(mostCopies)
       },
-      drainMs,
       onClosed: async () => {
         this.#programs.delete(pool)
         inUse.delete(use)

@@ -1,16 +1,15 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
-import { DEFAULT_CALL_MS } from '@skillstoke/core/internal'
-import type { ScriptFileRun, ScriptRunOptions } from '@skillstoke/core/source'
+import { DEFAULT_CALL_MS, defined, LATE, untilAborted, waitAtMost } from '@skillstoke/core/internal'
+import { type ScriptFileRun, type ScriptRunOptions, systemClock } from '@skillstoke/core/source'
 import type { ContainedProcess } from './contained-process.ts'
 import { Output, type OutputLimits } from './output.ts'
 import type { Redaction } from './redact.ts'
 
-export interface FileLaunch {
+export interface ShownProgram {
   /** Name for messages. */
   readonly name: string
-  readonly start: () => ContainedProcess
   readonly limits: OutputLimits
   readonly redaction: Redaction
 }
@@ -19,15 +18,15 @@ export interface FileLaunch {
 const PIPE_GRACE_MS = 100
 
 /**
- * Runs a program. Settles when the program, and all processes that the program started, have ended.
+ * Follows a program that was just started. Settles when the program, and all processes that the program started, have ended.
  * @throws {SkillError} TIMED_OUT; IO_FAILED when the program cannot be started; the reason of the signal when the
  * signal aborts
  */
-export async function runProgram(file: FileLaunch, options: ScriptRunOptions): Promise<ScriptFileRun> {
-  const { name, start, limits, redaction } = file
-  const { signal, timeoutMs = DEFAULT_CALL_MS, onLine } = options
-  signal?.throwIfAborted()
-  const program = start()
+export async function runProgram(
+  program: ContainedProcess,
+  { name, limits, redaction }: ShownProgram,
+  { signal, timeoutMs = DEFAULT_CALL_MS, onLine }: ScriptRunOptions,
+): Promise<ScriptFileRun> {
   const { child } = program
   const ended = Promise.withResolvers<{ readonly code: number | null; readonly signal: string | null }>()
   child.on('error', error =>
@@ -44,25 +43,17 @@ export async function runProgram(file: FileLaunch, options: ScriptRunOptions): P
     })
   const stdout = follow(child.stdout, 'stdout')
   const stderr = follow(child.stderr, 'stderr')
-  const onAbort = (): void => ended.reject(signal?.reason)
-  signal?.addEventListener('abort', onAbort, { once: true })
-  const deadline = setTimeout(
-    () => ended.reject(new SkillError('TIMED_OUT', `${name}: it took longer than ${timeoutMs} ms`)),
-    timeoutMs,
-  )
   try {
-    const end = await ended.promise
+    const end = await waitAtMost(systemClock, timeoutMs, untilAborted(signal, ended.promise))
+    if (end === LATE) throw new SkillError('TIMED_OUT', `${name}: it took longer than ${timeoutMs} ms`)
     await Promise.race([Promise.all([stdout.ended, stderr.ended]), delay(PIPE_GRACE_MS)])
     return {
-      ...(end.code === null ? {} : { exitCode: end.code }),
-      ...(end.signal === null ? {} : { signal: end.signal }),
+      ...defined({ exitCode: end.code ?? undefined, signal: end.signal ?? undefined }),
       stdout: stdout.text,
       stderr: stderr.text,
       isTruncated: stdout.isTruncated || stderr.isTruncated,
     }
   } finally {
-    clearTimeout(deadline)
-    signal?.removeEventListener('abort', onAbort)
     program.kill()
     isOver = true
     for (const stream of [child.stdout, child.stderr]) (stream as Readable | null | undefined)?.destroy()

@@ -2,8 +2,16 @@ import type { ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
 import { type SkillCommand, SkillError } from '@skillstoke/core'
-import { DEFAULT_CALL_MS, defined, LONGEST_CALL_MS, toMessage } from '@skillstoke/core/internal'
-import type { ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
+import {
+  DEFAULT_CALL_MS,
+  defined,
+  LATE,
+  LONGEST_CALL_MS,
+  toMessage,
+  untilAborted,
+  waitAtMost,
+} from '@skillstoke/core/internal'
+import { type ScriptLine, type ScriptRunOptions, systemClock } from '@skillstoke/core/source'
 import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from '../child/frames.ts'
 import { Lines } from '../child/lines.ts'
 import { ContainedProcess } from './contained-process.ts'
@@ -182,12 +190,7 @@ export class ScriptProcess {
     // Random id, so a script cannot forge the answer to a later call.
     const id = randomInt(MAX_ID)
     const outcome = Promise.withResolvers<CallFrameOutcome>()
-    const onAbort = (): void => outcome.reject(signal?.reason)
-    const deadline = setTimeout(
-      () => outcome.reject(new SkillError('TIMED_OUT', `${shown}: it took longer than ${timeoutMs} ms`)),
-      Math.min(timeoutMs, LONGEST_CALL_MS),
-    )
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const limitMs = Math.min(timeoutMs, LONGEST_CALL_MS)
     this.#stdout.reset()
     this.#stderr.reset()
     this.#call = { id, options, settle: outcome.resolve, bytes: 0, hasBegun: false }
@@ -196,7 +199,8 @@ export class ScriptProcess {
       if (this.#exit !== undefined) this.#end()
       const frame: Omit<CallFrame, 'input'> = { kind: 'call', id, command, scratchDirectory }
       this.#write(`${JSON.stringify(frame).slice(0, -1)},"input":${input}}`)
-      const settled = await outcome.promise
+      const settled = await waitAtMost(systemClock, limitMs, untilAborted(signal, outcome.promise))
+      if (settled === LATE) throw new SkillError('TIMED_OUT', `${shown}: it took longer than ${timeoutMs} ms`)
       // Wait until pending data from stdout and stderr has arrived.
       await new Promise<void>(resolve => void setImmediate(resolve))
       this.#call = undefined
@@ -204,9 +208,6 @@ export class ScriptProcess {
     } catch (thrown) {
       this.#giveUp(id)
       throw thrown
-    } finally {
-      clearTimeout(deadline)
-      signal?.removeEventListener('abort', onAbort)
     }
   }
 
