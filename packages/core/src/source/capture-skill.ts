@@ -7,7 +7,7 @@ import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { DEFAULT_LAYOUT } from './file-layout.ts'
-import { checkPaths, checkTotals, findInTexts, makeEntry, storeFile } from './make-entry.ts'
+import { checkPaths, checkTotals, findInTexts, makeSkill, nameOf, storeFile, toEntry } from './make-skill.ts'
 
 /** Content of files by path, relative to the skill's folder. */
 export type FileContents = Readonly<Record<string, string | Uint8Array>>
@@ -66,9 +66,9 @@ export function captureSkill(folder: SkillFolder, context: CaptureContext): Sour
   const findings = text === undefined ? found : [...found, ...findInTexts(kept, skillFile, { limits })]
   const place = { source, location, ...defined({ directory }), skillFile }
   const listFiles = () => kept.map(file => storeFile(file, context))
-  const entry = makeEntry(place, text, listFiles, findings, context)
-  if (entry.skill !== undefined) store.putTree(entry.skill.revision, entry.skill.files)
-  return entry
+  const made = makeSkill(place, text, listFiles, findings, context)
+  if (made.skill !== undefined) store.putTree(made.skill.revision, made.skill.files)
+  return toEntry(place, nameOf(place), made)
 }
 
 function findSkillFile(files: FileContents): string {

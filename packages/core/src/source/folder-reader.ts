@@ -14,7 +14,7 @@ import { describeTextFile } from '../skill/text-file.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { hasBriefFile } from './brief-files.ts'
 import { looksHalfWritten, noteDoubt, toBelieved } from './half-written.ts'
-import { checkTotals, describeFileFault, describeKey, describePath, makeEntry } from './make-entry.ts'
+import { checkTotals, describeFileFault, describeKey, describePath, makeSkill } from './make-skill.ts'
 import { type DirectoryNode, type FileNode, linkedPathOf, listingOf, pathWithin } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 import type { NotedFolder } from './noted-folder.ts'
@@ -104,7 +104,7 @@ export class FolderReader {
       if (item.file.fault?.code === 'FOLDER_TOO_LARGE') break
     }
     const listFiles = (): SkillFile[] => files.filter(({ file }) => file.fault === undefined).map(toSkillFile)
-    const made = makeEntry(this.#place(folder), skillBytes, listFiles, found, {
+    const made = makeSkill(this.#place(folder), skillBytes, listFiles, found, {
       ...{ hasher: context.hasher, limits, reading, directoryName: nameOf(folder) },
       displayPath: path => this.#display(folder, path),
     })

@@ -14,7 +14,7 @@ import { type ClassifierOptions, EntryClassifier, type EntryContext, toFinding }
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import { followLink } from './follow-link.ts'
 import type { FollowedLink } from './followed-links.ts'
-import { IgnoreFiles } from './ignore-files.ts'
+import { isIgnoreFileUnchanged, updateIgnoreFile } from './ignore-files.ts'
 import {
   attach,
   createDirectoryNode,
@@ -80,7 +80,6 @@ export function isRacyStat(stat: FileStat, readAt: number): boolean {
 export class MirrorScanner {
   readonly #options: ScannerOptions
   readonly #classifier: EntryClassifier
-  readonly #ignoreFiles: IgnoreFiles
   readonly #links = new Set<FollowedLink>()
   readonly #nodesWithFindings = new Set<DirectoryNode>()
   readonly #unwatched = new Set<DirectoryNode>()
@@ -92,7 +91,6 @@ export class MirrorScanner {
   constructor(options: ScannerOptions) {
     this.#options = options
     this.#classifier = new EntryClassifier(options)
-    this.#ignoreFiles = new IgnoreFiles(options)
   }
 
   /** Forgets everything below a removed root. */
@@ -214,7 +212,7 @@ export class MirrorScanner {
       (depth !== 'sweep' && !isRecalled) ||
       node.isRacy ||
       !isSameStat(node.stat as FileStat, stat) ||
-      (node.ignored !== undefined && !(await this.#ignoreFiles.isUnchanged(node, path)))
+      (node.ignored !== undefined && !(await isIgnoreFileUnchanged(node, path, fileSystem)))
     ) {
       try {
         const listedAt = clock.now()
@@ -379,7 +377,7 @@ export class MirrorScanner {
     const { fileSystem } = this.#options
     const findings: Diagnostic[] = []
     const mayHaveRules = node.ignored !== undefined || entries.some(entry => entry.name === IGNORE_FILE_NAME)
-    if (mayHaveRules && (await this.#ignoreFiles.update(node, entries, path, findings, pass))) {
+    if (mayHaveRules && (await updateIgnoreFile(node, entries, { path, pass, findings }, this.#options))) {
       for (const child of [...node.directories.values()]) this.detach(child, pass)
       this.#markChanged(node, pass)
     }

@@ -3,12 +3,13 @@ import { mapConcurrently } from '../fs/walk.ts'
 import type { Hasher } from '../host.ts'
 import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
-import { type Diagnostic, isError } from '../skill/diagnostic.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
 import { leaveOutFiles } from '../skill/left-out.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import { readFrontmatter } from '../skill/read-frontmatter.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import type { SkillPlace } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { ClassifierOptions } from './entry-classifier.ts'
@@ -18,10 +19,13 @@ import {
   describeFileFault,
   describeKey,
   findInTexts,
-  makeEntry,
+  type MadeSkill,
+  makeSkill,
+  nameOf,
   type ReadBytes,
   storeFile,
-} from './make-entry.ts'
+  toEntry,
+} from './make-skill.ts'
 import type { FileTree, ListedSkill } from './tree-fetcher.ts'
 import { findTreeSkills, readTreeFile, type TreeFolders, type TreeSkill, toFolders } from './tree-skills.ts'
 
@@ -53,6 +57,9 @@ interface MadeEntry {
   readonly fault: Diagnostic | undefined
   readonly entry: SourceEntry
 }
+
+/** A skill that was read from its files or from its list. */
+type ReadSkill = MadeSkill & Pick<MadeEntry, 'isStored'>
 
 const encoder = new TextEncoder()
 const READINGS = 16
@@ -136,8 +143,11 @@ export class RemoteContents {
     this.#take()
     const wanted = [...this.#wanted]
     this.#wanted.clear()
-    // Skills whose files are in the tree are made again by the next reading.
-    this.#made = new Map([...this.#made].filter(([location]) => !wanted.includes(location)))
+    // The next reading makes the skills whose files are in the tree again.
+    const isWanted = new Set(wanted)
+    const toUnstored = ([location, made]: readonly [string, MadeEntry]) =>
+      [location, isWanted.has(location) ? { ...made, isStored: false } : made] as const
+    this.#made = new Map([...this.#made].map(toUnstored))
     return wanted.filter(location => this.#listed.has(location))
   }
 
@@ -219,31 +229,33 @@ export class RemoteContents {
       if (before.skill === skill) return before
       if (JSON.stringify(before.skill) === JSON.stringify(skill)) return { ...before, skill }
     }
-    const made = isListed
-      ? await this.#readListed(skill, isStored, fault, context)
-      : await this.#readFiles(skill, context)
     const { label } = this.#options
-    const name = made.entry.skill?.name ?? before?.entry.name ?? (made.entry.name || label)
-    const entry = Object.freeze({ ...made.entry, name })
-    if (entry.skill !== undefined && made.isStored)
-      context.store.putTree(entry.skill.revision, entry.skill.files)
+    const { skillFile } = skill
+    const place = { source: label, location, skillFile }
+    const made = isListed
+      ? await this.#readListed(place, skill, { ...context, isStored, fault })
+      : await this.#readFiles(place, skill, context)
+    if (made.skill !== undefined && made.isStored)
+      context.store.putTree(made.skill.revision, made.skill.files)
+    const entry = toEntry(place, before?.entry.name ?? (nameOf(place) || label), made)
     const isSame = JSON.stringify(before?.entry) === JSON.stringify(entry)
     return { skill, fault, isStored: made.isStored, entry: isSame ? (before as MadeEntry).entry : entry }
   }
 
   /** Reads and stores the files of a skill that are in the tree. */
-  async #readFiles(skill: TreeSkill, context: Context): Promise<Pick<MadeEntry, 'entry' | 'isStored'>> {
-    const { label, limits, reading, displayPath } = this.#options
+  async #readFiles(place: SkillPlace, skill: TreeSkill, context: Context): Promise<ReadSkill> {
+    const { limits, reading, displayPath } = this.#options
     const { path, skillFile, isStandalone } = skill
     const folder = isStandalone ? '' : path
     const toPath = (within: string): string =>
       displayPath([folder, within].filter(part => part !== '').join('/'))
     const found = [...skill.found]
     const files = checkPaths(skill.files, found)
+    const { length } = found
     checkTotals(files, limits, found, toPath(''))
     const read: (ReadBytes & Pick<SkillFile, 'isExecutable'>)[] = []
     let isStored = true
-    for (const file of found.some(isError) ? [] : files) {
+    for (const file of found.length > length ? [] : files) {
       const isSkillFile = file.path === skillFile
       const shownPath = toPath(file.path)
       try {
@@ -261,20 +273,18 @@ export class RemoteContents {
     const rules = { hasher: context.hasher, limits, reading, displayPath: toPath }
     found.push(...findInTexts(read, skillFile, rules))
     const text = read.find(each => each.path === skillFile)?.bytes
-    const place = { source: label, location: path.normalize('NFC'), skillFile }
     const directoryName = isStandalone ? path.replace(/\.md$/i, '') : undefined
     const listFiles = (): SkillFile[] => read.map(file => storeFile(file, context))
-    return { entry: makeEntry(place, text, listFiles, found, { ...rules, directoryName }), isStored }
+    return { ...makeSkill(place, text, listFiles, found, { ...rules, directoryName }), isStored }
   }
 
   /** Makes the entry of a listed skill from its files if they are stored, and otherwise from the list. */
   async #readListed(
-    { location, skillFile, frontmatter, ...listed }: ListedSkill,
-    isStored: boolean,
-    fault: Diagnostic | undefined,
-    { store, hasher }: Context,
-  ): Promise<Pick<MadeEntry, 'entry' | 'isStored'>> {
-    const { label, limits, reading } = this.#options
+    place: SkillPlace,
+    { skillFile, frontmatter, ...listed }: ListedSkill,
+    { store, hasher, isStored, fault }: Context & Pick<MadeEntry, 'isStored' | 'fault'>,
+  ): Promise<ReadSkill> {
+    const { limits, reading } = this.#options
     const rules = { hasher, limits, reading }
     const found: Diagnostic[] = fault === undefined ? [] : [fault]
     const head = encoder.encode(`---\n${JSON.stringify(frontmatter)}\n---\n`)
@@ -287,11 +297,10 @@ export class RemoteContents {
     const text = bytes?.find(({ path }) => path === skillFile)?.bytes
     found.push(...findInTexts(bytes ?? [], skillFile, rules))
     const own = kept.find(({ path }) => path === skillFile)
-    const place = { source: label, location, skillFile }
-    const made = makeEntry(place, own && (text ?? head), () => kept, found, rules)
+    const made = makeSkill(place, own && (text ?? head), () => kept, found, rules)
     const diagnostics = text === undefined ? made.diagnostics.flatMap(toListedFinding) : made.diagnostics
-    const entry = { ...made, diagnostics }
-    if (own === undefined || made.skill === undefined) return { entry, isStored: bytes !== undefined }
+    const read = { diagnostics, isStored: bytes !== undefined }
+    if (own === undefined || made.skill === undefined) return read
     // The list is not part of the revision, so its frontmatter counts only until the file is known.
     const known = text === undefined ? frontmatter : (readFrontmatter(text) ?? frontmatter)
     const skill = Object.freeze({
@@ -301,7 +310,7 @@ export class RemoteContents {
       bodyDigest: own.digest,
       ...(text === undefined ? { listedFrontmatter: frontmatter } : {}),
     })
-    return { entry: { ...entry, skill }, isStored: bytes !== undefined }
+    return { ...read, skill }
   }
 }
 

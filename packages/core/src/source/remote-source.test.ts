@@ -1,13 +1,23 @@
 import { expect, test } from 'vitest'
-import { createSkillRuntime, renderSkillText, SkillError, type SkillRuntime } from '../index.ts'
+import {
+  createSkillRuntime,
+  type Diagnostic,
+  renderSkillText,
+  SkillError,
+  type SkillRuntime,
+} from '../index.ts'
 import {
   type FetchContext,
   type FetchResult,
+  FileSource,
   type FileTree,
+  MemoryFileSystem,
+  MemorySkillStore,
   NO_SETTLE,
   portableHasher,
   RemoteSource,
   type RemoteSourceOptions,
+  type SkillSource,
   type TreeFetcher,
 } from '../source-entry.ts'
 import { FakeClock, type SourceSubject, sourceConformance } from '../testing/index.ts'
@@ -306,6 +316,84 @@ async function nextGeneration(skills: SkillRuntime): Promise<void> {
   await promise
   stop()
 }
+
+const FILES: Readonly<Record<string, string>> = {
+  'pdf/SKILL.md': renderSkillText({ name: 'pdf', description: 'Does it.', body: 'Body.' }),
+  'pdf/.skillignore': 'drafts\n',
+  'pdf/drafts/SKILL.md': renderSkillText({ name: 'draft', description: 'Does it.', body: 'Body.' }),
+  'pdf/.env': 'TOKEN=1',
+  'pdf/key.pem': '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n',
+  'pdf/node_modules/kit/SKILL.md': 'x',
+  'pdf/inner/SKILL.md': renderSkillText({ name: 'inner', description: 'Does it.', body: 'Body.' }),
+  'pdf/inner/hidden\u200b.md': 'x',
+  'pdf/a/b/c/d/e/f/g/h/i.md': 'x',
+  'office/word/SKILL.md': renderSkillText({ name: 'word', description: 'Does it.', body: 'Body.' }),
+  'office/word/cafe\u0301.md': 'x',
+  'office/word/caf\u00e9.md': 'x',
+  'office/excel/SKILL.md': 'no frontmatter',
+  'ignored/.skillignore': 'gone\n',
+  'ignored/gone/SKILL.md': renderSkillText({ name: 'gone', description: 'Does it.', body: 'Body.' }),
+  'plural/SKILLS.md': 'x',
+  '_aside/SKILL.md': 'x',
+  '.hidden/SKILL.md': 'x',
+  'repo/SKILL.md': renderSkillText({ name: 'repo', description: 'Does it.', body: 'Body.' }),
+  'repo/data/HEAD': 'ref: x',
+  'repo/data/objects/a': 'x',
+  'repo/data/refs/b': 'x',
+  'repo/data/notes.md': 'x',
+  'a/b/c/d/e/f/g/SKILL.md': renderSkillText({ name: 'deep', description: 'Does it.', body: 'Body.' }),
+  'loose.md': renderSkillText({ name: 'loose', description: 'Does it.', body: 'Body.' }),
+}
+
+test.each([
+  { trust: 'auto' },
+  { trust: 'review' },
+  { trust: 'auto', layout: { standaloneFiles: true } },
+  { trust: 'auto', reading: { secretFiles: 'include' } },
+] as const)(
+  'a tree and a folder with the same files have the same skills and findings: %j',
+  async options => {
+    const place = new Place()
+    for (const [path, text] of Object.entries(FILES)) place.files.set(path, text)
+    const remote = new RemoteSource(place, { label: 'team', origin: '/team', ...options })
+    const fileSystem = new MemoryFileSystem(
+      Object.fromEntries(Object.entries(FILES).map(([path, text]) => [`/team/${path}`, text])),
+    )
+    const disk = new FileSource({ fileSystem, root: '/team', label: 'team', watching: 'off', ...options })
+    const describe = async (source: SkillSource): Promise<unknown> => {
+      await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
+      const toTold = ({ code, severity, path, message }: Diagnostic): string =>
+        [code, severity, path, message].join(' ')
+      return {
+        skills: skills.current.list().map(({ name, location, revision }) => ({ name, location, revision })),
+        reports: skills.current.reports().map(({ name, location, status, diagnostics }) => ({
+          ...{ name, location, status },
+          told: diagnostics.map(toTold).sort(),
+        })),
+        told: skills.current.sources()[0]?.diagnostics.map(toTold).sort(),
+        notSkills: (await skills.findNotSkills()).found,
+      }
+    }
+    expect(await describe(remote)).toEqual(await describe(disk))
+  },
+)
+
+test('a skill whose bytes the store has lost is read from the tree again', async () => {
+  const place = new Place()
+  place.put('pdf', 'Body.')
+  const store = new MemorySkillStore()
+  const source = new RemoteSource(place, { label: 'team', origin: 'x', trust: 'auto' })
+  const context = { store, hasher: portableHasher, final: true, signal: new AbortController().signal }
+  const before = await source.read({ ...context, depth: 'full' })
+  const digest = before.contents.entries[0]?.skill?.files[0]?.digest as `sha256:${string}`
+  const reads: string[] = []
+  store.put = put => void reads.push(put)
+  store.has = () => false
+  source.mark('pdf', 'lost')
+  const after = await source.read({ ...context, depth: 'hinted' })
+  expect(reads).toEqual([digest])
+  expect(after.contents).toBe(before.contents)
+})
 
 /** A place that reports news. */
 class NewsyPlace extends Place {

@@ -11,7 +11,7 @@ import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
-import { createSkill, type SkillPlace } from '../skill/skill.ts'
+import { createSkill, type Skill, type SkillPlace } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import { describeTextFile } from '../skill/text-file.ts'
@@ -33,34 +33,52 @@ export interface ReadBytes {
   readonly bytes: Uint8Array
 }
 
+/** A skill, or why there is none. */
+export interface MadeSkill {
+  readonly skill?: Skill
+  readonly diagnostics: readonly Diagnostic[]
+}
+
 /**
- * Makes the entry of a skill from its SKILL.md. Every source uses this function.
+ * Makes a skill from its SKILL.md. Every source uses this function.
  * @param listFiles lists the files of the skill; called only if the text is valid
  */
-export function makeEntry(
+export function makeSkill(
   place: SkillPlace,
   text: Uint8Array | undefined,
   listFiles: () => readonly SkillFile[],
   found: readonly Diagnostic[],
-  { hasher, limits = DEFAULT_LIMITS, reading, displayPath, ...rules }: EntryRules,
-): SourceEntry {
-  const { location, directory, skillFile } = place
-  const { directoryName = location.slice(location.lastIndexOf('/') + 1) } = rules
-  const toBroken = (diagnostics: readonly Diagnostic[]): SourceEntry =>
-    Object.freeze({ location, name: directoryName, ...defined({ directory }), skillFile, diagnostics })
+  rules: EntryRules,
+): MadeSkill {
+  const { skillFile } = place
   if (text === undefined) {
     const missing = toFault('SKILL_FILE_MISSING', `there is no ${skillFile}`, `add ${skillFile}`)
-    return toBroken(found.some(isError) ? found : [...found, missing])
+    return { diagnostics: found.some(isError) ? found : [...found, missing] }
   }
+  const { hasher, limits = DEFAULT_LIMITS, reading, displayPath, directoryName = nameOf(place) } = rules
   const parsed = parseSkill(text, {
     ...(directoryName === '' ? {} : { directoryName }),
     limits,
     ...defined({ policy: reading, path: displayPath?.(skillFile) }),
   })
   const diagnostics = found.length === 0 ? parsed.diagnostics : [...parsed.diagnostics, ...found]
-  if (!parsed.ok || diagnostics.some(isError)) return toBroken(diagnostics)
-  const skill = createSkill(parsed.value, sortFiles(listFiles()), place, diagnostics, hasher)
-  return Object.freeze({ ...toBroken(diagnostics), name: skill.name, skill })
+  if (!parsed.ok || diagnostics.some(isError)) return { diagnostics }
+  return { skill: createSkill(parsed.value, sortFiles(listFiles()), place, diagnostics, hasher), diagnostics }
+}
+
+/** Returns the last segment of the location of a skill. */
+export function nameOf({ location }: SkillPlace): string {
+  return location.slice(location.lastIndexOf('/') + 1)
+}
+
+/** Makes the entry of a skill. `name` is the name of the entry if the skill is broken. */
+export function toEntry(
+  { location, directory, skillFile }: SkillPlace,
+  name: string,
+  { skill, diagnostics }: MadeSkill,
+): SourceEntry {
+  const optional = defined({ directory, skill })
+  return Object.freeze({ location, name: skill?.name ?? name, skillFile, ...optional, diagnostics })
 }
 
 /** Stores the bytes of a file. */
