@@ -42,7 +42,16 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 // Files that every room may import. These files import no room themselves.
-const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance', 'quote', 'is-inside', 'defined']
+const EVERYWHERE = [
+  'errors',
+  'host',
+  'options',
+  'edit-distance',
+  'quote',
+  'is-inside',
+  'defined',
+  'listeners',
+]
 // Rooms that import only the entry points, as other packages do, and the rooms in the list.
 const OUTSIDE: Readonly<Record<string, readonly string[]>> = {
   disk: [],

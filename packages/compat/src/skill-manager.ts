@@ -7,7 +7,7 @@ import {
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { checkChoice, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkChoice, checkOptions, type KnownOptions, Listeners } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
 import type { ScriptRunner, ScriptRunOptions } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
@@ -71,7 +71,9 @@ export class SkillManager implements AsyncDisposable {
   readonly #known = new Map<string, string | undefined>()
   readonly #reloading = new Set<string>()
   readonly #logger: Logger | undefined
-  readonly #observers = new Set<(skill: string, transition: SkillTransition) => void>()
+  readonly #observers = new Listeners<[skill: string, transition: SkillTransition]>(error =>
+    this.#logger?.error('an observer of skills failed', { error }),
+  )
 
   private constructor(runtime: SkillRuntime, options: SkillManagerOptions) {
     this.runtime = runtime
@@ -123,7 +125,7 @@ export class SkillManager implements AsyncDisposable {
     this.#mtimes.set(name, await this.maxMtime(name))
     if (reload.status === 'reloaded' || reload.status === 'loaded') {
       this.#known.set(name, this.#revisions().get(name))
-      this.#tell(name, reload.status === 'reloaded' ? 'reload' : 'load')
+      this.#observers.tell(name, reload.status === 'reloaded' ? 'reload' : 'load')
     }
     return reload
   }
@@ -133,7 +135,7 @@ export class SkillManager implements AsyncDisposable {
     const status = await this.runtime.scripts.unload(name)
     if (status === 'unloaded') {
       this.#known.delete(name)
-      this.#tell(name, 'unload')
+      this.#observers.tell(name, 'unload')
     }
     return status
   }
@@ -160,8 +162,7 @@ export class SkillManager implements AsyncDisposable {
 
   /** Calls the observer after a skill was loaded, unloaded or reloaded. Returns a function that removes the observer. */
   onChange(observer: (skill: string, transition: SkillTransition) => void): () => void {
-    this.#observers.add(observer)
-    return () => this.#observers.delete(observer)
+    return this.#observers.subscribe(observer)
   }
 
   async close(): Promise<void> {
@@ -192,17 +193,7 @@ export class SkillManager implements AsyncDisposable {
       if (before === after || this.#reloading.has(name)) continue
       if (after === undefined) this.#known.delete(name)
       else this.#known.set(name, after)
-      this.#tell(name, before === undefined ? 'load' : after === undefined ? 'unload' : 'reload')
-    }
-  }
-
-  #tell(name: string, transition: SkillTransition): void {
-    for (const observer of this.#observers) {
-      try {
-        observer(name, transition)
-      } catch (error) {
-        this.#logger?.error('an observer of skills failed', { skill: name, error })
-      }
+      this.#observers.tell(name, before === undefined ? 'load' : after === undefined ? 'unload' : 'reload')
     }
   }
 }

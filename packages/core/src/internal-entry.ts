@@ -8,6 +8,7 @@ export { mapConcurrently } from './fs/walk.ts'
 export { isInside, pathInside } from './is-inside.ts'
 export { checkOptions, findNearest, type KnownOptions } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
+export { Listeners } from './listeners.ts'
 export { defined } from './defined.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
@@ -24,7 +25,7 @@ export { escapeControls, limitMessage, quote, quoteAll, showValue } from './quot
 export { findPathFault } from './skill/skill-path.ts'
 
 // For everything that writes or checks the files of a skill: names that no skill contains.
-export { findLeftOutIn, findLeftOutKind, isPrivateKey, type LeftOutKind } from './skill/entry-names.ts'
+export { findLeftOutIn, findLeftOutKind, isPrivateKey } from './skill/entry-names.ts'
 export {
   findRepository,
   isGitName,

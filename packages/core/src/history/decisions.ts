@@ -1,4 +1,5 @@
 import { defined } from '../defined.ts'
+import { Listeners } from '../listeners.ts'
 import type { FolderMove, FolderPlace } from '../registry/admission.ts'
 import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -444,7 +445,7 @@ export class MemoryDecisions implements DecisionStore {
   readonly isLasting = false
   readonly #folders = new DecidedFolders()
   readonly #log = new Map<string, RecordedDecision[]>()
-  readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
+  readonly #listeners = new Listeners<[readonly MadeDecision[]]>()
 
   find(place: FolderPlace): FolderDecisions | undefined {
     return this.#folders.find(place)
@@ -457,7 +458,7 @@ export class MemoryDecisions implements DecisionStore {
     const key = keyOf(place)
     this.#folders.add({ place, decision })
     this.#log.set(key, [...(this.#log.get(key) ?? []), decision])
-    for (const onChange of this.#listeners) onChange([{ place, decision }])
+    this.#listeners.tell([{ place, decision }])
   }
 
   async move(origin: string, moves: readonly FolderMove[]): Promise<void> {
@@ -474,8 +475,7 @@ export class MemoryDecisions implements DecisionStore {
   }
 
   subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void {
-    this.#listeners.add(onChange)
-    return () => this.#listeners.delete(onChange)
+    return this.#listeners.subscribe(onChange)
   }
 
   async close(): Promise<void> {

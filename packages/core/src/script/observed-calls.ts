@@ -1,4 +1,5 @@
 import type { Clock, Logger } from '../host.ts'
+import { callSafely } from '../listeners.ts'
 import type { ScriptCall, ScriptEvents } from './script-events.ts'
 import type { ScriptRunner, ScriptRunOptions } from './script-runner.ts'
 
@@ -27,6 +28,7 @@ export class ObservedCalls {
     work: (options: ScriptRunOptions) => Promise<Result>,
   ): Promise<Result> {
     const { tell, clock, logger } = this.#options
+    const onError = (error: unknown): void => logger.error('a subscriber failed', { error })
     const call = { call: ++this.#count, ...target }
     await this.#noteContainment()
     const start = clock.monotonic()
@@ -38,11 +40,11 @@ export class ObservedCalls {
         ...options,
         onProgress: progress => {
           tell('command:progress', { ...call, ...progress })
-          callSafely(logger, () => options.onProgress?.(progress))
+          callSafely(onError, () => options.onProgress?.(progress))
         },
         onLine: line => {
           tell('command:line', { ...call, ...line })
-          callSafely(logger, () => options.onLine?.(line))
+          callSafely(onError, () => options.onLine?.(line))
         },
       })
       end(false)
@@ -62,14 +64,5 @@ export class ObservedCalls {
     if (detail === this.#notedDetail) return
     this.#notedDetail = detail
     logger.warn('scripts run without a sandbox', { reason: detail })
-  }
-}
-
-/** Calls a listener; a listener that throws must not affect the caller. */
-export function callSafely(logger: Logger, listener: () => void): void {
-  try {
-    listener()
-  } catch (error) {
-    logger.error('a subscriber failed', { error })
   }
 }

@@ -1,6 +1,7 @@
 import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import { closeInTurn, waitAtMost } from '../host.ts'
+import { Listeners } from '../listeners.ts'
 import { quote } from '../quote.ts'
 import type { CommandOffer, CommandOffers } from '../reader/command-offer.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
@@ -42,7 +43,7 @@ export class ProgramSlots implements CommandOffers {
   readonly #unloaded = new Set<string>()
   /** Slots of removed skills. Commands of these skills may still be running. */
   readonly #leaving = new Set<ProgramSlot>()
-  readonly #listeners = new Set<(swap: CommandSwap) => void>()
+  readonly #listeners = new Listeners<[CommandSwap]>()
   #isClosed = false
 
   constructor(options: ProgramSlotsOptions) {
@@ -70,7 +71,7 @@ export class ProgramSlots implements CommandOffers {
 
   /** Adds a listener that is called when the command list or the code of a command changes. */
   subscribe(listener: (swap: CommandSwap) => void): void {
-    this.#listeners.add(listener)
+    this.#listeners.subscribe(listener)
   }
 
   find(skill: Skill): ProgramSlot | undefined {
@@ -173,9 +174,7 @@ export class ProgramSlots implements CommandOffers {
     const slot = new ProgramSlot({
       ...this.#options,
       runner: this.requireRunner(),
-      onSwap: swap => {
-        for (const listener of this.#listeners) listener(swap)
-      },
+      onSwap: swap => this.#listeners.tell(swap),
     })
     this.#slots.set(keyOf(skill), slot)
     return slot

@@ -1,5 +1,6 @@
 import { checkNumber, SkillError } from '../errors.ts'
 import { type Clock, LATE, untilAborted, waitAtMost } from '../host.ts'
+import { Listeners } from '../listeners.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
@@ -16,7 +17,7 @@ import {
 } from './command.ts'
 import { toNotFound } from './command-not-found.ts'
 import { findScript } from './find-script.ts'
-import { callSafely, ObservedCalls, type ObservedCallsOptions } from './observed-calls.ts'
+import { ObservedCalls, type ObservedCallsOptions } from './observed-calls.ts'
 import { toProgram } from './program-code.ts'
 import { describeShadowed, isSamePlace, type ProgramSlots, type UnloadStatus } from './program-slots.ts'
 import { type CommandsChange, toCommandsChange } from './script-events.ts'
@@ -85,7 +86,9 @@ const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
 export class SkillScripts {
   readonly #options: SkillScriptsOptions
   readonly #slots: ProgramSlots
-  readonly #listeners = new Set<(change: CommandsChange) => void>()
+  readonly #listeners = new Listeners<[CommandsChange]>(error =>
+    this.#options.logger.error('a subscriber failed', { error }),
+  )
   readonly #calls: ObservedCalls
 
   constructor(options: SkillScriptsOptions) {
@@ -160,8 +163,7 @@ export class SkillScripts {
 
   /** Adds a listener for changes of the command list. Returns a function that removes the listener. */
   subscribe(listener: (change: CommandsChange) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#listeners.subscribe(listener)
   }
 
   /**
@@ -356,7 +358,7 @@ export class SkillScripts {
     const { added, removed, modified } = change
     if (added.length + removed.length + modified.length === 0) return
     this.#options.tell('commands:changed', change)
-    for (const listener of this.#listeners) callSafely(this.#options.logger, () => listener(change))
+    this.#listeners.tell(change)
   }
 
   #assertOpen(): void {

@@ -5,6 +5,7 @@ import {
   DecidedFolders,
   type KnownOptions,
   keyOfPlace as keyOf,
+  Listeners,
   LONGEST_TIMER_MS,
   moveFolders,
   toMessage,
@@ -114,7 +115,7 @@ class SqliteDecisions implements DecisionStore {
    * Current location of each moved folder. The key contains the origin of the source and the identity of the folder.
    */
   readonly #moved = new Map<string, string>()
-  readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
+  readonly #listeners = new Listeners<[readonly MadeDecision[]]>()
   readonly #timer: NodeJS.Timeout
   #lastId = 0
   #seenVersion: unknown
@@ -221,8 +222,7 @@ class SqliteDecisions implements DecisionStore {
   }
 
   subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void {
-    this.#listeners.add(onChange)
-    return () => this.#listeners.delete(onChange)
+    return this.#listeners.subscribe(onChange)
   }
 
   async close(): Promise<void> {
@@ -275,7 +275,7 @@ class SqliteDecisions implements DecisionStore {
   }
 
   #tell(made: readonly MadeDecision[]): void {
-    if (made.length > 0) for (const onChange of this.#listeners) onChange(made)
+    if (made.length > 0) this.#listeners.tell(made)
   }
 }
 
