@@ -187,7 +187,6 @@ class FleetFetcher implements TreeFetcher {
   /** Whether the feed reads for this source. What it tells then, this source sees anyway. */
   #isReading = false
   #onNews: (() => void) | undefined
-  #stopNews: (() => void) | undefined
   readonly #prefetches = new Listeners(warn)
   /** Ends when all prefetches have ended, which run one after the other. Never rejects. */
   #prefetching: Promise<void> = Promise.resolve()
@@ -225,11 +224,8 @@ class FleetFetcher implements TreeFetcher {
       }),
       feed.onRecovery(() => this.#retryDownloads()),
     ]
-    this.#stopNews = () => {
-      for (const stop of stops) stop()
-    }
     return () => {
-      this.#stopNews?.()
+      for (const stop of stops) stop()
       this.#onNews = undefined
     }
   }
@@ -300,7 +296,6 @@ class FleetFetcher implements TreeFetcher {
 
   async close(): Promise<void> {
     this.#retry.cancel()
-    this.#stopNews?.()
     this.#shown = undefined
     this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
     await this.#prefetching
