@@ -11,6 +11,8 @@ export const DEFAULT_STORE_GRACE_MS = 60_000
 const MAX_REPLACED_BYTES = 4_194_304
 // Minimum grace period. The limit is large enough that a running call still finds its revision after many edits.
 const MIN_GRACE_MS = 5_000
+// Delay of a collection after a revision was replaced.
+const EARLY_MS = 1_000
 // Estimated memory that a revision needs in addition to its files, for digests, the file list and map entries.
 const BYTES_PER_TREE = 1_024
 
@@ -28,23 +30,16 @@ const KNOWN: KnownOptions<MemorySkillStoreOptions> = { graceMs: number(0), clock
 
 interface Blob {
   readonly bytes: Uint8Array
-  trees: number
-  /**
-   * Monotonic time of the last put or lookup of the blob. The blob stays in memory for a while after this moment,
-   * because each blob is put before the tree that refers to the blob.
-   */
+  /** Monotonic time of the last put or lookup. Each blob is put before the tree that refers to it. */
   idleSince: number
 }
 
 interface Tree {
   readonly files: readonly SkillFile[]
   users: number
-  names: number
-  /**
-   * Number of bytes that the tree adds to the total size of replaced trees; 0 if the tree is in use or was never used.
-   */
-  replacedBytes: number
-  /** Monotonic time at which the tree was last put, requested, or released by its last user. */
+  /** Whether the tree has lost a user or a name. */
+  isReplaced: boolean
+  /** Monotonic time of the last put or lookup, or of the loss of a user or a name. */
   idleSince: number
 }
 
@@ -71,14 +66,10 @@ export class MemorySkillStore implements SkillStore {
   readonly #blobs = new Map<Digest, Blob>()
   readonly #trees = new Map<Digest, Tree>()
   readonly #refs = new Map<string, Digest>()
-  /** Trees that have neither users nor names, longest idle first. */
-  readonly #idleTrees = new Map<Digest, Tree>()
-  /** Blobs that no tree refers to, longest idle first. */
-  readonly #looseBlobs = new Map<Digest, Blob>()
   readonly #graceMs: number
   readonly #clock: Clock
-  #replacedBytes = 0
-  #cancelCollection: (() => void) | undefined
+  /** The next collection, and its monotonic time. */
+  #next: { readonly at: number; readonly cancel: () => void } | undefined
 
   constructor(options: MemorySkillStoreOptions = {}) {
     checkOptions('MemorySkillStore', options, KNOWN)
@@ -88,17 +79,14 @@ export class MemorySkillStore implements SkillStore {
 
   has(digest: Digest): boolean {
     const blob = this.#blobs.get(digest)
-    if (blob === undefined) return false
-    blob.idleSince = this.#clock.monotonic()
-    if (blob.trees === 0) this.#loosen(digest, blob)
-    return true
+    if (blob !== undefined) this.#touch(blob)
+    return blob !== undefined
   }
 
   put(digest: Digest, bytes: Uint8Array): void {
-    if (this.has(digest)) return
-    const blob = { bytes, trees: 0, idleSince: this.#clock.monotonic() }
+    const blob = this.#blobs.get(digest) ?? { bytes, idleSince: 0 }
     this.#blobs.set(digest, blob)
-    this.#loosen(digest, blob)
+    this.#touch(blob)
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
@@ -106,39 +94,37 @@ export class MemorySkillStore implements SkillStore {
   }
 
   putTree(revision: Digest, files: readonly SkillFile[]): void {
-    let tree = this.#trees.get(revision)
-    if (tree === undefined) {
-      tree = { files, users: 0, names: 0, replacedBytes: 0, idleSince: 0 }
-      this.#trees.set(revision, tree)
-      for (const { digest } of files) this.#hold(digest)
-    }
-    if (isIdle(tree)) this.#rest(revision, tree)
+    const tree = this.#trees.get(revision) ?? { files, users: 0, isReplaced: false, idleSince: 0 }
+    this.#trees.set(revision, tree)
+    this.#touch(tree)
   }
 
   async getTree(revision: Digest): Promise<readonly SkillFile[] | undefined> {
     const tree = this.#trees.get(revision)
     // The caller is about to use the tree, so the grace period of the tree starts again.
-    if (tree !== undefined && isIdle(tree)) this.#rest(revision, tree)
+    if (tree !== undefined) this.#touch(tree)
     return tree?.files
   }
 
   retain(revision: Digest): void {
-    this.#use(revision, 'users')
+    const tree = this.#trees.get(revision)
+    if (tree !== undefined) tree.users++
   }
 
   release(revision: Digest): void {
-    this.#leave(revision, 'users')
+    const tree = this.#trees.get(revision)
+    if (tree === undefined || tree.users === 0) return
+    tree.users--
+    this.#leave(tree)
   }
 
   setRef(name: string, revision: Digest | undefined): void {
     const before = this.#refs.get(name)
     if (before === revision) return
-    if (before !== undefined) this.#leave(before, 'names')
     if (revision === undefined) this.#refs.delete(name)
-    else {
-      this.#refs.set(name, revision)
-      this.#use(revision, 'names')
-    }
+    else this.#refs.set(name, revision)
+    const tree = before === undefined ? undefined : this.#trees.get(before)
+    if (tree !== undefined) this.#leave(tree)
   }
 
   getRef(name: string): Digest | undefined {
@@ -148,102 +134,58 @@ export class MemorySkillStore implements SkillStore {
   async flush(): Promise<void> {}
 
   async close(): Promise<void> {
-    this.#cancelCollection?.()
-    this.#cancelCollection = undefined
+    this.#next?.cancel()
+    this.#next = undefined
   }
 
-  #use(revision: Digest, counter: 'users' | 'names'): void {
-    const tree = this.#trees.get(revision)
-    if (tree === undefined) return
-    this.#wake(revision, tree)
-    tree[counter]++
+  #touch(used: Blob | Tree): void {
+    used.idleSince = this.#clock.monotonic()
+    this.#schedule(this.#graceMs)
   }
 
-  #leave(revision: Digest, counter: 'users' | 'names'): void {
-    const tree = this.#trees.get(revision)
-    if (tree === undefined || tree[counter] === 0) return
-    tree[counter]--
-    if (!isIdle(tree)) return
-    this.#rest(revision, tree)
-    // Counts only blobs that no other tree refers to, because shared blobs stay in memory.
-    const own = tree.files.filter(({ digest }) => this.#blobs.get(digest)?.trees === 1)
-    tree.replacedBytes = own.reduce((sum, { size }) => sum + size, BYTES_PER_TREE)
-    this.#replacedBytes += tree.replacedBytes
-    this.#forgetReplaced()
+  #leave(tree: Tree): void {
+    tree.isReplaced = true
+    this.#touch(tree)
+    this.#schedule(Math.min(this.#graceMs, EARLY_MS))
   }
 
-  /** If replaced trees need too much memory, removes the oldest of these trees before their grace period ends. */
-  #forgetReplaced(): void {
-    if (this.#graceMs === Infinity) return
-    const since = this.#clock.monotonic() - MIN_GRACE_MS
-    for (const [revision, tree] of this.#idleTrees) {
-      if (this.#replacedBytes <= MAX_REPLACED_BYTES || tree.idleSince > since) break
-      if (tree.replacedBytes > 0) this.#forget(revision, tree)
-    }
+  #schedule(delayMs: number): void {
+    const at = this.#clock.monotonic() + delayMs
+    if (this.#graceMs === Infinity || (this.#next !== undefined && this.#next.at <= at)) return
+    this.#next?.cancel()
+    this.#next = { at, cancel: this.#clock.after(delayMs, () => this.#collect(), { background: true }) }
   }
 
-  /** Starts the grace period of a tree without users. */
-  #rest(revision: Digest, tree: Tree): void {
-    this.#wake(revision, tree)
-    tree.idleSince = this.#clock.monotonic()
-    this.#idleTrees.set(revision, tree)
-    this.#scheduleCollection()
-  }
-
-  #wake(revision: Digest, tree: Tree): void {
-    this.#idleTrees.delete(revision)
-    this.#replacedBytes -= tree.replacedBytes
-    tree.replacedBytes = 0
-  }
-
-  #forget(revision: Digest, tree: Tree): void {
-    this.#wake(revision, tree)
-    this.#trees.delete(revision)
-    for (const { digest } of tree.files) this.#letGo(digest)
-  }
-
-  /** Starts the grace period of a blob that no tree refers to. Called after the blob was put or requested. */
-  #loosen(digest: Digest, blob: Blob): void {
-    this.#looseBlobs.delete(digest)
-    this.#looseBlobs.set(digest, blob)
-    this.#scheduleCollection()
-  }
-
-  #hold(digest: Digest): void {
-    const blob = this.#blobs.get(digest)
-    if (blob === undefined) return
-    blob.trees++
-    this.#looseBlobs.delete(digest)
-  }
-
-  #letGo(digest: Digest): void {
-    const blob = this.#blobs.get(digest)
-    if (blob === undefined || --blob.trees > 0) return
-    // Keeps a recently found blob, because the caller may be about to put a tree that refers to the blob.
-    if (blob.idleSince > this.#clock.monotonic() - MIN_GRACE_MS) this.#loosen(digest, blob)
-    else this.#blobs.delete(digest)
-  }
-
-  #scheduleCollection(): void {
-    this.#cancelCollection ??= this.#clock.after(this.#graceMs, () => this.#collect(), { background: true })
-  }
-
+  /** Removes idle trees, and the blobs that only they refer to. */
   #collect(): void {
-    this.#cancelCollection = undefined
-    const oldest = this.#clock.monotonic() - this.#graceMs
-    for (const [revision, tree] of this.#idleTrees) {
-      if (tree.idleSince > oldest) break
-      this.#forget(revision, tree)
+    this.#next = undefined
+    const now = this.#clock.monotonic()
+    const named = new Set(this.#refs.values())
+    const held = new Set<Digest>()
+    const idle: (readonly [Digest, Tree])[] = []
+    for (const [revision, tree] of this.#trees)
+      if (tree.users === 0 && !named.has(revision)) idle.push([revision, tree])
+      else for (const { digest } of tree.files) held.add(digest)
+    const freed = new Set<Digest>()
+    let nextAt = Infinity
+    const isDue = ({ idleSince }: Blob | Tree, graceMs: number): boolean => {
+      if (idleSince + graceMs > now) nextAt = Math.min(nextAt, idleSince + graceMs)
+      return idleSince + graceMs <= now
     }
-    for (const [digest, blob] of this.#looseBlobs) {
-      if (blob.idleSince > oldest) break
-      this.#looseBlobs.delete(digest)
-      this.#blobs.delete(digest)
+    let replacedBytes = 0
+    for (const [revision, tree] of idle.sort(([, a], [, b]) => b.idleSince - a.idleSince)) {
+      // Counts only blobs that no younger tree refers to, because shared blobs stay in memory.
+      const own = tree.files.filter(({ digest }) => !held.has(digest))
+      if (tree.isReplaced) replacedBytes += own.reduce((sum, { size }) => sum + size, BYTES_PER_TREE)
+      const isExcess = tree.isReplaced && replacedBytes > MAX_REPLACED_BYTES
+      const isGone = isDue(tree, isExcess ? MIN_GRACE_MS : this.#graceMs)
+      if (isGone) this.#trees.delete(revision)
+      for (const { digest } of own) (isGone ? freed : held).add(digest)
     }
-    if (this.#idleTrees.size + this.#looseBlobs.size > 0) this.#scheduleCollection()
+    // Keeps a recently found blob, because the caller may be about to put a tree that refers to the blob.
+    for (const [digest, blob] of this.#blobs)
+      if (!held.has(digest) && isDue(blob, freed.has(digest) ? MIN_GRACE_MS : this.#graceMs))
+        this.#blobs.delete(digest)
+    if (nextAt < Infinity) this.#schedule(nextAt - now)
   }
-}
-
-function isIdle(tree: Tree): boolean {
-  return tree.users === 0 && tree.names === 0
 }
