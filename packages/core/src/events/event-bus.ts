@@ -2,6 +2,7 @@ import type { RecordedDecision } from '../history/decisions.ts'
 import { type Clock, systemClock } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillStatus } from '../registry/generation.ts'
+import { Lane } from '../registry/lane.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
 import type { ScriptEvents } from '../script/script-events.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -114,7 +115,7 @@ const MAX_BACKLOG = 1_000
  * order.
  */
 export class InProcessEventBus implements EventBus {
-  readonly #lanes = new Map<SkillEventName, Set<HandlerLane>>()
+  readonly #lanes = new Map<SkillEventName, Set<Lane<SkillEvents[SkillEventName]>>>()
   readonly #options: Required<InProcessEventBusOptions>
 
   constructor(options: InProcessEventBusOptions = {}) {
@@ -128,7 +129,17 @@ export class InProcessEventBus implements EventBus {
   on<Name extends SkillEventName>(name: Name, handler: SkillEventHandler<Name>): () => void {
     const lanes = this.#lanes.get(name) ?? new Set()
     this.#lanes.set(name, lanes)
-    const lane = new HandlerLane(handler as SkillEventHandler<SkillEventName>, name, this.#options)
+    const { onHandlerError, handlerDeadlineMs, clock } = this.#options
+    const onError = (error: unknown): void => onHandlerError(error, name)
+    const lane = new Lane<SkillEvents[SkillEventName]>({
+      ...{ what: 'handler', receive: handler as SkillEventHandler<SkillEventName> },
+      ...{ clock, deadlineMs: handlerDeadlineMs, onError },
+      enqueue: (waiting, payload) => {
+        if (waiting.length < MAX_BACKLOG) return [...waiting, payload]
+        onError(new Error(`a handler is ${MAX_BACKLOG} events behind; the oldest event was dropped`))
+        return [...waiting.slice(1), payload]
+      },
+    })
     lanes.add(lane)
     return () => {
       lane.close()
@@ -138,78 +149,5 @@ export class InProcessEventBus implements EventBus {
 
   async emit<Name extends SkillEventName>(name: Name, payload: SkillEvents[Name]): Promise<void> {
     for (const lane of [...(this.#lanes.get(name) ?? [])]) await lane.push(payload)
-  }
-}
-
-/** The queue of one handler. The handler gets its events in order and one at a time. */
-class HandlerLane {
-  readonly #handler: SkillEventHandler<SkillEventName>
-  readonly #name: SkillEventName
-  readonly #options: Required<InProcessEventBusOptions>
-  readonly #backlog: SkillEvents[SkillEventName][] = []
-  #isBusy = false
-  #isClosed = false
-
-  constructor(
-    handler: SkillEventHandler<SkillEventName>,
-    name: SkillEventName,
-    options: Required<InProcessEventBusOptions>,
-  ) {
-    this.#handler = handler
-    this.#name = name
-    this.#options = options
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#backlog.length = 0
-  }
-
-  /** Resolves when the handler is done with the event, or exceeds its deadline. */
-  async push(payload: SkillEvents[SkillEventName]): Promise<void> {
-    this.#backlog.push(payload)
-    if (this.#isBusy) {
-      if (this.#backlog.length <= MAX_BACKLOG) return
-      this.#backlog.shift()
-      this.#options.onHandlerError(
-        new Error(`a handler is ${MAX_BACKLOG} events behind; the oldest event was dropped`),
-        this.#name,
-      )
-      return
-    }
-    const { clock, handlerDeadlineMs } = this.#options
-    const late = Promise.withResolvers<void>()
-    const cancel = clock.after(handlerDeadlineMs, () => {
-      this.#tell(
-        new Error(`a handler took longer than ${handlerDeadlineMs} ms; the others continue without it`),
-      )
-      late.resolve()
-    })
-    await Promise.race([this.#run().finally(cancel), late.promise])
-  }
-
-  /** Reports an error to the hook. An error in the hook must not stop the handlers. */
-  #tell(error: unknown): void {
-    try {
-      this.#options.onHandlerError(error, this.#name)
-    } catch {
-      // the error hook itself failed
-    }
-  }
-
-  async #run(): Promise<void> {
-    this.#isBusy = true
-    for (
-      let payload = this.#backlog.shift();
-      payload !== undefined && !this.#isClosed;
-      payload = this.#backlog.shift()
-    ) {
-      try {
-        await this.#handler(payload)
-      } catch (thrown) {
-        this.#tell(thrown)
-      }
-    }
-    this.#isBusy = false
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../host.ts'
+import { Lane } from './lane.ts'
 import { mergeUpdates, type RegistryUpdate } from './registry-update.ts'
 
 /** The phases in which subscribers learn of a new generation, in order. Subscribers of one phase do not wait for each other. */
@@ -27,7 +28,7 @@ export interface SubscriptionsOptions {
  */
 export class Subscriptions {
   readonly #options: SubscriptionsOptions
-  readonly #subscriptions = new Set<Subscription>()
+  readonly #lanes = new Map<Phase, Set<Lane<RegistryUpdate>>>(PHASES.map(phase => [phase, new Set()]))
   #pending: RegistryUpdate | undefined
   #delivery: Promise<void> | undefined
   /** Set to false as soon as no update is pending, so that the next `publish` starts a new delivery. */
@@ -38,11 +39,16 @@ export class Subscriptions {
   }
 
   add(subscriber: UpdateSubscriber, phase: Phase): () => void {
-    const subscription = new Subscription(subscriber, phase, this.#options)
-    this.#subscriptions.add(subscription)
+    const { clock, deadlineMs, onError } = this.#options
+    const lane = new Lane<RegistryUpdate>({
+      ...{ what: 'subscriber', receive: subscriber, clock, deadlineMs },
+      enqueue: ([held], update) => [held === undefined ? update : mergeUpdates(held, update)],
+      onError: error => onError(error, phase),
+    })
+    this.#lanes.get(phase)?.add(lane)
     return () => {
-      subscription.cancel()
-      this.#subscriptions.delete(subscription)
+      lane.close()
+      this.#lanes.get(phase)?.delete(lane)
     }
   }
 
@@ -60,12 +66,9 @@ export class Subscriptions {
     this.#isDelivering = true
     try {
       for (let update = this.#take(); update !== undefined; update = this.#take()) {
-        for (const phase of PHASES) {
-          const current = update
-          const inPhase = [...this.#subscriptions].filter(subscription => subscription.phase === phase)
-          if (inPhase.length > 0)
-            await Promise.all(inPhase.map(subscription => subscription.deliver(current)))
-        }
+        const current = update
+        for (const lanes of this.#lanes.values())
+          await Promise.all([...lanes].map(lane => lane.push(current)))
       }
     } finally {
       this.#isDelivering = false
@@ -76,70 +79,5 @@ export class Subscriptions {
     const update = this.#pending
     this.#pending = undefined
     return update
-  }
-}
-
-class Subscription {
-  readonly phase: Phase
-  readonly #subscriber: UpdateSubscriber
-  readonly #options: SubscriptionsOptions
-  #isLate = false
-  #isCancelled = false
-  #held: RegistryUpdate | undefined
-
-  constructor(subscriber: UpdateSubscriber, phase: Phase, options: SubscriptionsOptions) {
-    this.#subscriber = subscriber
-    this.phase = phase
-    this.#options = options
-  }
-
-  cancel(): void {
-    this.#isCancelled = true
-    this.#held = undefined
-  }
-
-  /** Delivers an update. Resolves when the subscriber has finished or missed its deadline. Never rejects. */
-  async deliver(update: RegistryUpdate): Promise<void> {
-    if (this.#isCancelled) return
-    if (this.#isLate) {
-      this.#held = this.#held === undefined ? update : mergeUpdates(this.#held, update)
-      return
-    }
-    const call = this.#call(update)
-    if (call === undefined) return
-    const { clock, deadlineMs, onError } = this.#options
-    let cancelTimer = (): void => undefined
-    const deadline = new Promise<'late'>(resolve => {
-      cancelTimer = clock.after(deadlineMs, () => resolve('late'))
-    })
-    const outcome = await Promise.race([call, deadline])
-    cancelTimer()
-    if (outcome !== 'late') return
-    this.#isLate = true
-    onError(
-      new Error(`a subscriber took longer than ${deadlineMs} ms; the others continue without it`),
-      this.phase,
-    )
-    void call.then(() => this.#catchUp())
-  }
-
-  async #catchUp(): Promise<void> {
-    while (this.#held !== undefined && !this.#isCancelled) {
-      const held = this.#held
-      this.#held = undefined
-      await this.#call(held)
-    }
-    this.#isLate = false
-  }
-
-  /** Calls the subscriber. Returns `undefined` if the subscriber returned synchronously or threw. */
-  #call(update: RegistryUpdate): Promise<void> | undefined {
-    const onError = (error: unknown): void => this.#options.onError(error, this.phase)
-    try {
-      return this.#subscriber(update)?.catch(onError)
-    } catch (thrown) {
-      onError(thrown)
-      return undefined
-    }
   }
 }
