@@ -91,14 +91,12 @@ export class AgentBinding implements AsyncDisposable {
   /** The text that was last written into the agent's instructions. */
   #block = ''
   #hasWritten = false
-  #queue: Promise<void> = Promise.resolve()
-  /** Number of turns in the queue, including the running one. */
-  #turns = 0
   /** Names of the skills whose tools the next turn updates. `all` means all skills that exist when the turn starts. */
   #due: Set<string> | 'all' | undefined
-  /** The waiting update of the tools. It includes later changes, so the queue does not grow while an agent hangs. */
-  #nextTools: Promise<void> | undefined
-  #nextInstructions: Promise<void> | undefined
+  /** Whether the next turn builds the instructions. */
+  #isBuildDue = false
+  /** Updates the agent until nothing is due. */
+  #running: Promise<void> | undefined
   #retries = 0
   #cancelRetry: (() => void) | undefined
   #unbinding: Promise<void> | undefined
@@ -135,30 +133,23 @@ export class AgentBinding implements AsyncDisposable {
   /** Updates the tools of the named skills; of all skills if `names` is absent. Never rejects. */
   async syncTools(names?: readonly string[]): Promise<void> {
     this.#due = names === undefined || this.#due === 'all' ? 'all' : new Set([...(this.#due ?? []), ...names])
-    this.#nextTools ??= this.#enqueue(async () => {
-      this.#nextTools = undefined
-      await this.#syncDue()
-    })
-    await this.#nextTools
+    await this.#sync()
   }
 
   /** Rebuilds the instructions. Never rejects. */
   async syncInstructions(): Promise<void> {
-    this.#nextInstructions ??= this.#enqueue(async () => {
-      this.#nextInstructions = undefined
-      await this.#build()
-    })
-    await this.#nextInstructions
+    this.#isBuildDue = true
+    await this.#sync()
   }
 
   /** Resolves when all updates that were requested earlier have succeeded or failed. */
   async settled(): Promise<void> {
-    await this.#queue
+    await this.#running
   }
 
-  /** True if an update of the agent is running or queued. */
+  /** True if an update of the agent is running. */
   get isBusy(): boolean {
-    return this.#turns > 0
+    return this.#running !== undefined
   }
 
   /** True if the binding no longer updates the agent. */
@@ -191,7 +182,7 @@ export class AgentBinding implements AsyncDisposable {
 
   async #takeOff(): Promise<void> {
     this.stop()
-    await this.#queue
+    await this.#running
     if ((this.#options.unbind ?? 'remove') === 'remove') {
       const [failure] = await this.#tools.clear()
       if (failure !== undefined) {
@@ -208,8 +199,7 @@ export class AgentBinding implements AsyncDisposable {
     this.#onEnd(this)
   }
 
-  async #syncDue(): Promise<void> {
-    const due = this.#due ?? []
+  async #syncDue(due: Set<string> | 'all'): Promise<void> {
     this.#due = undefined
     if (this.#resolver === undefined) return
     const generation = this.#reader.current
@@ -224,6 +214,7 @@ export class AgentBinding implements AsyncDisposable {
   }
 
   async #build(): Promise<void> {
+    this.#isBuildDue = false
     const build = this.#options.instructions
     if (build === undefined) return
     try {
@@ -296,19 +287,25 @@ export class AgentBinding implements AsyncDisposable {
     return result
   }
 
-  /** Adds a turn to the queue, which runs one turn at a time. Turns are skipped after the agent is unbound. */
-  async #enqueue(work: () => Promise<void>): Promise<void> {
-    this.#turns++
-    const turn = this.#queue
-      .then(async () => {
-        if (this.#isStopped) return
-        await work()
-        if (this.#owed.size === 0) this.#retries = 0
-        else this.#retryLater()
-      })
-      .finally(() => this.#turns--)
-    this.#queue = turn
-    await turn
+  /** Runs turns until nothing is due, so that nothing piles up while an agent hangs. */
+  async #sync(): Promise<void> {
+    do {
+      this.#running ??= this.#run().finally(() => (this.#running = undefined))
+      await this.#running
+    } while (this.#isDue)
+  }
+
+  get #isDue(): boolean {
+    return !this.#isStopped && (this.#due !== undefined || this.#isBuildDue)
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isDue) {
+      if (this.#due !== undefined) await this.#syncDue(this.#due)
+      else await this.#build()
+    }
+    if (this.#owed.size === 0) this.#retries = 0
+    else this.#retryLater()
   }
 
   /** Starts a timer for the next retry, unless a timer is running. The delay doubles after each failed retry. */
@@ -319,8 +316,8 @@ export class AgentBinding implements AsyncDisposable {
       this.#cancelRetry = undefined
       this.#retries++
       const owesInstructions = this.#owed.has(INSTRUCTIONS)
+      this.#isBuildDue ||= owesInstructions
       await this.syncTools([])
-      if (owesInstructions) await this.syncInstructions()
     }
     this.#cancelRetry = this.#host.clock.after(delayMs, () => void retry(), { background: true })
   }
@@ -328,11 +325,8 @@ export class AgentBinding implements AsyncDisposable {
   #owe(key: string | typeof INSTRUCTIONS, failure: unknown): void {
     const isNews = toMessage(this.#owed.get(key)) !== toMessage(failure)
     this.#owed.set(key, failure)
-    if (isNews) this.#tell(failure)
-  }
-
-  #tell(failure: unknown): void {
-    this.#host.logger.warn('an agent could not be updated; the update is retried', { error: failure })
+    if (isNews)
+      this.#host.logger.warn('an agent could not be updated; the update is retried', { error: failure })
   }
 }
 
