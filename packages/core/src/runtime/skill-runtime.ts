@@ -15,12 +15,7 @@ import { type ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { SubscribeOptions, UpdateSubscriber } from '../registry/subscriptions.ts'
 import type { SkillCommand } from '../script/command.ts'
-import {
-  createAdminTools,
-  createCommandTools,
-  createScriptTools,
-  toCommandToolName,
-} from '../script/script-tools.ts'
+import { createCommandTools, createScriptTools, toCommandToolName } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
 import type { SessionOptions } from '../session/session-options.ts'
 import type { SkillSession } from '../session/skill-session.ts'
@@ -34,9 +29,9 @@ import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { checkSkillToolName, TOOL_NAMES } from '../tool/tool-names.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
+import { createAdminTools } from './admin-tools.ts'
 import type { RuntimeParts } from './assemble-runtime.ts'
 import type { ReloadReport, SkillReload } from './reload-report.ts'
-import { createScriptAdmin } from './script-admin.ts'
 import type { ScriptReload } from './skill-reloads.ts'
 import type { SkillUsage } from './skill-uses.ts'
 
@@ -286,8 +281,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   adminTools(options: ScopeOptions = {}): readonly ToolDefinition[] {
     checkOptions('adminTools()', options, KNOWN_SCOPE)
     this.#parts.programs.requireRunner()
-    const admin = createScriptAdmin(this.#parts.reloads, this.scripts)
-    return createAdminTools(withoutMemory(this.#readerOf(options)), admin)
+    return createAdminTools(this.#readerOf(options), this.#parts.reloads, this.scripts)
   }
 
   /**

@@ -26,31 +26,6 @@ export function createScriptTools(
   return [createCommandTool(conversation, scripts), createFileTool(conversation, scripts)]
 }
 
-/** Creates the tools `skill_reload` and `skill_unload`, with which a model reloads and unloads the code of a skill. */
-export function createAdminTools(conversation: Conversation, admin: ScriptAdmin): readonly ToolDefinition[] {
-  return [
-    toAdminTool(
-      TOOL_NAMES.reloadScripts,
-      'Read a skill again and start its commands anew, although nothing seems to have changed. Clients are told to list the tools again.',
-      conversation,
-      (name, signal) => admin.reload(name, signal),
-    ),
-    toAdminTool(
-      TOOL_NAMES.unloadScripts,
-      'End the processes of a skill and take its commands away until it is reloaded.',
-      conversation,
-      name => admin.unload(name),
-    ),
-  ]
-}
-
-/** The actions behind `skill_reload` and `skill_unload`. Each answer describes the actual outcome. */
-export interface ScriptAdmin {
-  /** Reloads a skill. If the signal has aborted, does not start a reload. */
-  reload(name: string, signal?: AbortSignal): Promise<ToolResult>
-  unload(name: string): Promise<ToolResult>
-}
-
 /**
  * Creates one tool for each current command, named after the command. The list of tools changes with the skills. Each call runs
  * the newest code of its command.
@@ -265,25 +240,4 @@ function renderRun(
     exitCode === undefined ? `ended by ${signal ?? 'a signal'}` : `exit code ${exitCode}`,
   ]
   return isError ? toolFailure(lines.join('\n')) : toolSuccess(lines.join('\n'))
-}
-
-function toAdminTool(
-  name: string,
-  description: string,
-  conversation: Conversation,
-  work: (name: string, signal: AbortSignal | undefined) => Promise<ToolResult>,
-): ToolDefinition {
-  return defineTool({
-    name,
-    description,
-    properties: { name: { type: 'string', description: 'Name of the skill.' } },
-    needs: { name: 'git' },
-    hints: { readOnly: false, destructive: false },
-    async run({ name }, { signal }) {
-      const wanted = normalizeName(name)
-      return conversation.reader.isInScope(wanted)
-        ? await work(wanted, signal)
-        : toolFailure(`no skill ${quote(wanted)}`)
-    },
-  })
 }
