@@ -1,5 +1,6 @@
 import type { ScopeTest } from '../catalog/scope.ts'
 import type { Generation } from '../registry/generation.ts'
+import { suggest } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isAddressable, normalizeName } from '../skill/skill-name.ts'
 import type { SkillReader } from './skill-reader.ts'
@@ -26,6 +27,14 @@ export function findByNameOrFolder(
   const exact = generation.find(name)
   if (exact !== undefined) return isInScope(exact.name) ? exact : undefined
   return generation.list().find(skill => skill.location.split('/').at(-1) === name && isInScope(skill.name))
+}
+
+/** Returns the end of a message about a name that no skill in scope has; empty if no name is similar. */
+export function suggestInScope({ name, generation }: AskedName, isInScope: ScopeTest): string {
+  return suggest(
+    name,
+    generation.list().flatMap(each => (isInScope(each.name) ? each.name : [])),
+  )
 }
 
 /**

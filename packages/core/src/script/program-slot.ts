@@ -347,10 +347,7 @@ export class ProgramSlot {
   }
 
   #isForbidden({ skill, program }: Code): boolean {
-    return (
-      findMissing(program.grants, this.#host.records.grantedTo(skill)).length > 0 ||
-      this.#host.records.isRejected(skill)
-    )
+    return this.#host.records.isForbidden(skill, program.grants)
   }
 
   /**

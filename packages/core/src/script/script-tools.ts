@@ -1,11 +1,9 @@
 import type { Conversation } from '../activation/conversation.ts'
-import { listInScope } from '../catalog/catalog-cache.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
 import { quote } from '../quote.ts'
-import { askFor, findByNameOrFolder } from '../reader/find-by-name.ts'
+import { askFor, findByNameOrFolder, suggestInScope } from '../reader/find-by-name.ts'
 import { shortDigest } from '../skill/digest.ts'
-import { suggest } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { toToolName } from '../skill/tool-name.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
@@ -179,12 +177,12 @@ async function findSkill(
   requested: string,
 ): Promise<{ readonly skill: Skill } | ToolResult> {
   const { reader } = conversation
-  const { name, generation } = await askFor(requested, reader)
+  const asked = await askFor(requested, reader)
+  const { name, generation } = asked
   const skill = findByNameOrFolder(generation, name, reader.isInScope)
   if (skill === undefined) {
-    const names = listInScope(generation.list(), reader.isInScope).map(each => each.name)
-    const origin = { generation: generation.digest }
-    return toolFailure(`no skill ${quote(requested)}${suggest(name, names)}`, origin)
+    const hint = suggestInScope(asked, reader.isInScope)
+    return toolFailure(`no skill ${quote(requested)}${hint}`, { generation: generation.digest })
   }
   if (scripts.isServed(skill)) return { skill }
   const origin = { generation: generation.digest, skill: skill.name, revision: skill.revision }

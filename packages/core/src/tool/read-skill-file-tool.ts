@@ -1,10 +1,15 @@
 import type { Conversation } from '../activation/conversation.ts'
 import { noteLostFile } from '../activation/lost-skill-file.ts'
-import { listInScope } from '../catalog/catalog-cache.ts'
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { quote } from '../quote.ts'
-import { type AskedName, askFor, findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
+import {
+  type AskedName,
+  askFor,
+  findByNameOrFolder,
+  suggestInScope,
+  toKnownName,
+} from '../reader/find-by-name.ts'
 import { useNewest } from '../reader/use-newest.ts'
 import type { Generation } from '../registry/generation.ts'
 import { describeUnread } from '../registry/skill-not-found.ts'
@@ -94,11 +99,9 @@ async function readFile(
   const { reader, ledger } = conversation
   const skill = findByNameOrFolder(generation, name, reader.isInScope)
   if (skill === undefined) {
-    const names = listInScope(generation.list(), reader.isInScope).map(each => each.name)
-    throw new SkillError(
-      'SKILL_NOT_FOUND',
-      `there is no skill ${quote(name)}${describeUnread(generation.sources())}${suggest(name, names)}`,
-    )
+    const hint = suggestInScope({ name, generation }, reader.isInScope)
+    const unread = describeUnread(generation.sources())
+    throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${quote(name)}${unread}${hint}`)
   }
   const loaded = (ledger.find(name) ?? ledger.find(skill.name))?.revision
   const knownName = toKnownName(generation, skill, name)
