@@ -19,7 +19,7 @@ import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts
 import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, placeOf, trustAdmission } from './admission.ts'
-import { type Candidate, createReports, type FolderSeat, findIn, findWritten, nameOf } from './candidate.ts'
+import { type Candidate, type FolderSeat, nameOf } from './candidate.ts'
 import {
   CandidateBuilder,
   type EarlierReading,
@@ -29,13 +29,12 @@ import {
 import { DecisionMemory } from './decision-memory.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type FolderOnDisk, folderOf } from './folder-path.ts'
-import { createGeneration, type Generation, type SkillReport } from './generation.ts'
+import { createGeneration, type Generation, type SkillReport, type SourceReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
 import { LastGood, type SharedSources } from './last-good.ts'
-import { NameIndex } from './name-index.ts'
+import { findChangedReports, type GroupChange, type InSlices, NameGroups } from './name-groups.ts'
 import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
-import { ReportChanges } from './report-changes.ts'
 import { PHASES, type SubscribeOptions, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
 
 export interface SkillRegistryOptions {
@@ -104,7 +103,7 @@ export class SkillRegistry {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #slots: SourceSlot[] = []
-  readonly #names: NameIndex
+  readonly #names: NameGroups
   readonly #lastGood: LastGood
   readonly #builder: CandidateBuilder
   readonly #digest: GenerationDigest
@@ -112,8 +111,6 @@ export class SkillRegistry {
   readonly #folders = new WeakMap<Skill, FolderSeat>()
   readonly #subscriptions: Subscriptions
   readonly #watchers = new Set<() => void>()
-  /** The number of folders whose newest text is live in only one conversation. */
-  #written = 0
   #current: Generation
   #queue: Promise<void> = Promise.resolve()
   #isClosed = false
@@ -127,7 +124,7 @@ export class SkillRegistry {
     this.#onDuplicate = options.onDuplicate ?? 'first-wins'
     this.#clock = clock
     this.#logger = logger
-    this.#names = new NameIndex(this.#onDuplicate, error =>
+    this.#names = new NameGroups(this.#onDuplicate, error =>
       logger.error('onDuplicate failed; the first skill is served', { error }),
     )
     this.#lastGood = new LastGood(options.store, hasher, options.shared)
@@ -148,15 +145,7 @@ export class SkillRegistry {
       deadlineMs: options.subscriberDeadlineMs ?? DEFAULT_SUBSCRIBER_DEADLINE_MS,
       onError: (error, phase) => logger.error('a subscriber failed', { phase, error }),
     })
-    this.#current = createGeneration({
-      number: 0,
-      digest: this.#digest.compute(),
-      skills: Object.freeze([]),
-      createReports: () => [],
-      findWritten: nothingWritten,
-      findIn: () => undefined,
-      sources: [],
-    })
+    this.#current = this.#createGeneration(0, Object.freeze([]), [])
   }
 
   /** The newest generation. Read `current` once, and use the same generation for all related questions. */
@@ -477,12 +466,10 @@ export class SkillRegistry {
     }
     for (const candidate of removed) this.#builder.forget(slot, candidate)
     const before = [...removed, ...fresh.flatMap(({ old }) => old ?? [])]
-    this.#written += after.filter(isWritten).length - before.filter(isWritten).length
-    const told = new ReportChanges(this.#names, before, after)
-    await this.#inSlices(before, candidate => this.#names.remove(candidate))
-    await this.#inSlices(after, candidate => this.#names.add(candidate))
-    const changes = await this.#findChanges(told.was)
-    const reports = await this.#findReports(told, after)
+    const inSlices: InSlices = (items, work) => this.#inSlices(items, work)
+    const changed = await this.#names.replace(before, after, inSlices)
+    const changes = await this.#findChanges(changed)
+    const reports = await findChangedReports([...changed.values()], inSlices)
     const candidates = applySorted(
       slot.candidates,
       [
@@ -509,36 +496,12 @@ export class SkillRegistry {
     return new Map(restored)
   }
 
-  /**
-   * Returns the reports that changed, both about the folders of this commit and about other folders that compete for
-   * the same names.
-   */
-  async #findReports(told: ReportChanges, after: readonly Candidate[]): Promise<readonly SkillReport[]> {
-    const reports: SkillReport[] = []
-    await this.#inSlices(after, candidate => {
-      const report = told.find(candidate)
-      if (report !== undefined) reports.push(report)
-    })
-    const seen = new Set(after)
-    await this.#inSlices([...told.was.keys()], name => {
-      for (const candidate of told.affected(name)) {
-        if (seen.has(candidate)) continue
-        seen.add(candidate)
-        reports.push(told.report(candidate))
-      }
-    })
-    return reports
-  }
-
-  /**
-   * Returns the changes that readers will see. `was` maps each affected name to the candidate that served the name
-   * before the commit.
-   */
-  async #findChanges(was: ReadonlyMap<string, Candidate | undefined>): Promise<ServedChanges> {
+  /** Returns the changes that readers will see. */
+  async #findChanges(changed: ReadonlyMap<string, GroupChange>): Promise<ServedChanges> {
     const served: ServedChanges['served'] = []
     const changes: SkillChange[] = []
-    await this.#inSlices([...was], ([name, before]) => {
-      const [old, now] = [before?.live, this.#names.winner(name)?.live]
+    await this.#inSlices([...changed], ([name, { before, after }]) => {
+      const [old, now] = [before?.winner?.live, after?.winner?.live]
       if (old === now) return
       served.push({ key: name, item: now })
       this.#digest.put(name, now)
@@ -582,36 +545,23 @@ export class SkillRegistry {
     const isSourceSame = JSON.stringify(sources) === JSON.stringify(this.#current.sources())
     if (served.length === 0 && reports.length === 0 && !hasMoved && isSourceSame) return
     const previous = this.#current
-    const candidates = this.#slots.map(each => each.candidates)
-    const hasWritten = this.#written > 0
     const skills =
       served.length === 0 ? previous.list() : applySorted(previous.list(), served, skill => skill.name)
-    this.#current = createGeneration({
-      number: previous.number + 1,
-      digest: this.#digest.compute(),
-      skills,
-      createReports: () => createReports(candidates, skills, this.#onDuplicate),
-      findWritten: hasWritten ? id => findWritten(candidates, skills, this.#onDuplicate, id) : nothingWritten,
-      findIn: (source, name) => findIn(candidates, source, name),
-      sources: Object.freeze(sources),
-    })
+    this.#current = this.#createGeneration(previous.number + 1, skills, Object.freeze(sources))
     for (const wake of this.#watchers) wake()
     const { number } = this.#current
     this.#logger.debug('generation', { number, source: slot.label, changes: changes.length })
     this.#subscriptions.publish({ previous, generation: this.#current, changes, reports })
   }
+
+  #createGeneration(number: number, skills: readonly Skill[], sources: readonly SourceReport[]): Generation {
+    const [digest, groups, policy] = [this.#digest.compute(), this.#names.sorted, this.#onDuplicate]
+    return createGeneration({ number, digest, skills, groups, sources, policy })
+  }
 }
 
 function indexOfLocation({ entries }: SourceContents, location: string): number {
   return binarySearch(entries, location, entry => entry.location)
-}
-
-function nothingWritten(): readonly Skill[] {
-  return []
-}
-
-function isWritten({ held }: Candidate): boolean {
-  return held?.conversation !== undefined
 }
 
 interface ServedChanges {
