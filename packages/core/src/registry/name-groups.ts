@@ -1,4 +1,4 @@
-import { applySorted, binarySearch } from '../skill/compare.ts'
+import { applySorted, binarySearch, type SortedChange } from '../skill/compare.ts'
 import { LookalikeNames } from '../skill/lookalike-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import {
@@ -11,15 +11,15 @@ import {
 } from './candidate.ts'
 import type { DuplicateChooser, DuplicatePolicy } from './duplicate-policy.ts'
 import type { SkillReport } from './generation.ts'
+import type { GenerationDigest } from './generation-digest.ts'
+import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
+import type { Slices } from './slices.ts'
 
 /** A name before and after a commit. */
 export interface GroupChange {
   readonly before: NameGroup | undefined
   readonly after: NameGroup | undefined
 }
-
-/** Calls a function for each item, and yields to the event loop between slices of the items. */
-export type InSlices = <T>(items: readonly T[], work: (item: T) => void) => Promise<void>
 
 /** Finds a group in a list that is sorted by name. */
 export function findGroup(groups: readonly NameGroup[], name: string): NameGroup | undefined {
@@ -54,18 +54,18 @@ export class NameGroups {
   async replace(
     before: readonly Candidate[],
     after: readonly Candidate[],
-    inSlices: InSlices,
+    slices: Slices,
   ): Promise<ReadonlyMap<string, GroupChange>> {
     const gone = new Set(before)
     const folders = new Map<string, readonly Candidate[]>()
     const look = (name: string): readonly Candidate[] =>
       folders.get(name) ??
       (findGroup(this.#sorted, name)?.candidates ?? []).filter(candidate => !gone.has(candidate))
-    await inSlices(before, candidate => folders.set(nameOf(candidate), look(nameOf(candidate))))
-    await inSlices(after, candidate =>
+    await slices.each(before, candidate => folders.set(nameOf(candidate), look(nameOf(candidate))))
+    await slices.each(after, candidate =>
       folders.set(nameOf(candidate), [...look(nameOf(candidate)), candidate]),
     )
-    await inSlices([...folders], ([name, candidates]) => {
+    await slices.each([...folders], ([name, candidates]) => {
       const isThere = candidates.length > 0
       if (isThere === (findGroup(this.#sorted, name) !== undefined)) return
       if (isThere) this.#lookalikes.add(name)
@@ -73,7 +73,7 @@ export class NameGroups {
       for (const other of this.#lookalikes.like(name)) folders.set(other, look(other))
     })
     const changes = new Map<string, GroupChange>()
-    await inSlices([...folders], ([name, candidates]) => {
+    await slices.each([...folders], ([name, candidates]) => {
       changes.set(name, { before: findGroup(this.#sorted, name), after: this.#toGroup(name, candidates) })
     })
     const replaced = Array.from(changes, ([key, { after: item }]) => ({ key, item }))
@@ -119,21 +119,47 @@ function directionOf(policy: DuplicatePolicy): 1 | -1 {
   return policy === 'last-wins' ? -1 : 1
 }
 
+/** The changes that readers will see. */
+export interface ServedChanges {
+  /** Maps each changed name to the skill that is served now, if any. */
+  readonly served: readonly SortedChange<Skill>[]
+  readonly changes: readonly SkillChange[]
+}
+
+/** Returns the changes that readers will see, and updates the digest of the served skills. */
+export async function findServedChanges(
+  changed: ReadonlyMap<string, GroupChange>,
+  slices: Slices,
+  digest: GenerationDigest,
+): Promise<ServedChanges> {
+  const served: SortedChange<Skill>[] = []
+  const changes: SkillChange[] = []
+  await slices.each([...changed], ([name, { before, after }]) => {
+    const [old, now] = [before?.winner?.live, after?.winner?.live]
+    if (old === now) return
+    served.push({ key: name, item: now })
+    digest.put(name, now)
+    const change = toChange(name, old, now)
+    if (change !== undefined) changes.push(change)
+  })
+  return { served, changes: sortChanges(changes) }
+}
+
 /** Returns the changed reports of the folders in some groups. Folders that had no problem and have none are left out. */
 export async function findChangedReports(
   changes: readonly GroupChange[],
-  inSlices: InSlices,
+  slices: Slices,
 ): Promise<readonly SkillReport[]> {
   const keyOf = ({ source, entry }: Candidate): string => `${source}\0${entry.location}`
   const problems = new Map<string, SkillReport>()
   const reports: SkillReport[] = []
-  await inSlices(changes, ({ before }) => {
+  await slices.each(changes, ({ before }) => {
     for (const candidate of before?.candidates ?? []) {
       const report = toProblemReport(candidate, before as NameGroup)
       if (report !== undefined) problems.set(keyOf(candidate), report)
     }
   })
-  await inSlices(changes, ({ after }) => {
+  await slices.each(changes, ({ after }) => {
     for (const candidate of after?.candidates ?? []) {
       const old = problems.get(keyOf(candidate))
       const report = toProblemReport(candidate, after as NameGroup)
