@@ -64,13 +64,13 @@ export interface ExplainedFor {
 
 /** What the readers found for the name, folder or path that the caller asked about. */
 interface Answer {
-  readonly target?: AskedSkill
+  readonly target?: AskedSkill | undefined
   /** The commands of the skill `target`. */
-  readonly offer?: CommandOffer
+  readonly offer?: CommandOffer | undefined
   /** Matching files and folders that are not skills. */
   readonly notSkills?: readonly NotSkill[]
   /** A sentence that answers the question. */
-  readonly finding?: string
+  readonly finding?: string | undefined
 }
 
 type Step = readonly [step: ExplanationStep, ok: boolean, detail: string]

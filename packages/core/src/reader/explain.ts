@@ -7,7 +7,8 @@ import type { CommandOffers } from './command-offer.ts'
 import { type ExplainedFor, explainSkill, type SkillExplanation } from './explain-skill.ts'
 import { type AskedPlace, findAsked, isAt, toPlaces } from './find-asked.ts'
 
-export interface SkillExplainerOptions extends ExplainedFor {
+/** What an explanation reads. */
+export interface Explained extends ExplainedFor {
   readonly sources: SourceReaders
   readonly commands: CommandOffers | undefined
 }
@@ -15,58 +16,43 @@ export interface SkillExplainerOptions extends ExplainedFor {
 /** If a folder is skipped for one of these reasons, all folders below it are skipped, too. */
 const ENCLOSING: readonly NotSkill['reason'][] = ['misnamed', 'skipped', 'too-deep', 'ignored', 'link']
 
-/** Explains why a skill is in a conversation, or why it is missing. The question may be a name, a folder or a path. */
-export class SkillExplainer {
-  readonly #options: SkillExplainerOptions
+/**
+ * Explains from one generation why a skill is in a conversation, or why it is missing, without reading the sources. The
+ * question may be a name, a folder or a path.
+ */
+export function explain(asked: string, from: Explained): SkillExplanation {
+  const target = findAsked(asked, from.generation, from.sources.list())
+  return explainSkill(asked, from, { target, offer: target && from.commands?.offer(target.report) })
+}
 
-  constructor(options: SkillExplainerOptions) {
-    this.#options = options
-  }
+/**
+ * If a skill matches, returns the same explanation as `explain`. If no skill matches, searches the sources for the
+ * reason.
+ */
+export async function explainFromSources(asked: string, from: Explained): Promise<SkillExplanation> {
+  const { generation, sources } = from
+  const target = findAsked(asked, generation, sources.list())
+  if (target !== undefined && target.inside === undefined) return explain(asked, from)
+  const notSkills = await findNotSkills(asked, sources)
+  if (target !== undefined && notSkills.length === 0) return explain(asked, from)
+  return explainSkill(asked, from, { notSkills, finding: describePart(asked, generation) })
+}
 
-  /** Explains the state of a skill from one generation, without reading the sources. */
-  explain(asked: string): SkillExplanation {
-    const { generation, sources, commands } = this.#options
-    const target = findAsked(asked, generation, sources.list())
-    const offer = target === undefined ? undefined : commands?.offer(target.report)
-    return explainSkill(asked, this.#options, {
-      ...defined({ target, offer }),
-    })
-  }
-
-  /**
-   * If a skill matches, returns the same explanation as `explain`. If no skill matches, searches the sources for the
-   * reason.
-   */
-  async why(asked: string): Promise<SkillExplanation> {
-    const { generation, sources } = this.#options
-    const target = findAsked(asked, generation, sources.list())
-    if (target !== undefined && target.inside === undefined) return this.explain(asked)
-    const notSkills = await this.#findNotSkills(asked)
-    if (target !== undefined && notSkills.length === 0) return this.explain(asked)
-    const finding = describePart(asked, generation)
-    return explainSkill(asked, this.#options, {
-      notSkills,
-      ...defined({ finding }),
-    })
-  }
-
-  async #findNotSkills(asked: string): Promise<readonly NotSkill[]> {
-    const { sources } = this.#options
-    const places = toPlaces(asked, sources.list())
-    const { found } = await sources.findNotSkills(({ label }) => {
-      const location = places.find(({ source }) => (source ?? label) === label)?.location
-      return { withNames: true, ...defined({ location }) }
-    })
-    const wanted = asked.normalize('NFC')
-    const exact = found.filter(each => places.some(place => isAt(place, each.source, each.location)))
-    if (exact.length > 0) return exact
-    const named = found.filter(each => each.skillName === wanted || isCalled(each, wanted))
-    if (named.length > 0) return named
-    const around = found.filter(
-      each => ENCLOSING.includes(each.reason) && places.some(place => isBelow(place, each)),
-    )
-    return around.sort((a, b) => b.location.length - a.location.length).slice(0, 1)
-  }
+async function findNotSkills(asked: string, sources: SourceReaders): Promise<readonly NotSkill[]> {
+  const places = toPlaces(asked, sources.list())
+  const { found } = await sources.findNotSkills(({ label }) => {
+    const location = places.find(({ source }) => (source ?? label) === label)?.location
+    return { withNames: true, ...defined({ location }) }
+  })
+  const wanted = asked.normalize('NFC')
+  const exact = found.filter(each => places.some(place => isAt(place, each.source, each.location)))
+  if (exact.length > 0) return exact
+  const named = found.filter(each => each.skillName === wanted || isCalled(each, wanted))
+  if (named.length > 0) return named
+  const around = found.filter(
+    each => ENCLOSING.includes(each.reason) && places.some(place => isBelow(place, each)),
+  )
+  return around.sort((a, b) => b.location.length - a.location.length).slice(0, 1)
 }
 
 /** Returns whether the last part of a path equals the name. For a file, ignores the file extension. */
