@@ -14,6 +14,7 @@ interface AbortController {
   abort(reason?: unknown): void
 }
 declare var AbortController: { new (): AbortController }
+declare var AbortSignal: { any(signals: readonly AbortSignal[]): AbortSignal }
 
 declare function setTimeout(callback: () => void, delayMs: number): unknown
 declare function clearTimeout(timer: unknown): void

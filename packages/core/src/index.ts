@@ -11,12 +11,8 @@ export type { DeliveryMode, SessionOptions } from './session/session-options.ts'
 export type { SessionOffer, SessionUpdate } from './session/session-offer.ts'
 export type { SessionState } from './session/session-state.ts'
 export type { ToolContext, ToolDefinition, ToolInputSchema, ToolResult } from './tool/tool-definition.ts'
-export {
-  SkillWriter,
-  type SkillWriterOptions,
-  type SkillWriteRequest,
-  type SkillWriteResult,
-} from './authoring/skill-writer.ts'
+export { SkillWriter } from './authoring/skill-writer.ts'
+export type { SkillWriterOptions, SkillWriteRequest, SkillWriteResult } from './authoring/skill-write.ts'
 export { type AuthorToolsOptions, createAuthorTools } from './authoring/author-tools.ts'
 export type { EventBus, SkillEvents } from './events/event-bus.ts'
 export { SkillError, type SkillErrorCode } from './errors.ts'
@@ -66,7 +62,7 @@ export type { SlashOptions } from './activation/slash.ts'
 export type { LoadOutcome } from './activation/load-skill.ts'
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'
 export type { SessionEntry } from './session/known.ts'
-export type { AgentAuthor, ReloadedSkills } from './authoring/skill-writer.ts'
+export type { AgentAuthor, ReloadedSkills } from './authoring/skill-write.ts'
 export type { WritableNames } from './authoring/skill-name-rule.ts'
 export type { InstructionsBuilder } from './binding/agent-binding.ts'
 export type { SkillProblem } from './events/event-bus.ts'

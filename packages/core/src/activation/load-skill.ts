@@ -1,11 +1,10 @@
 import { listForModel } from '../catalog/catalog-cache.ts'
-import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
+import { askFor, findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
 import { useNewest } from '../reader/use-newest.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { isModelInvocable } from '../skill/invocation.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
-import { isAddressable, normalizeName } from '../skill/skill-name.ts'
 import { foldText } from '../skill/text.ts'
 import type { Conversation } from './conversation.ts'
 import { activateSkill } from './invoke-skill.ts'
@@ -46,17 +45,14 @@ export async function loadSkill(
   conversation: Conversation,
   signal?: AbortSignal,
 ): Promise<LoadOutcome> {
-  const query = normalizeName(requested.replace(/^\s*\//, ''))
+  const { reader } = conversation
+  const asked = await askFor(requested, reader)
+  const { name: query, generation } = asked
   if (query === '') {
-    const generation = await conversation.reader.fresh()
-    const skills = listForModel(generation.list(), conversation.reader.isInScope)
+    const skills = listForModel(generation.list(), reader.isInScope)
     return { kind: 'list', skills, generation }
   }
-  const { reader } = conversation
-  const generation = await (isAddressable(query) ? reader.refresh(query) : reader.fresh())
-  return await useNewest(reader, { generation, name: query }, async newest =>
-    loadFrom(newest, query, conversation, signal),
-  )
+  return await useNewest(reader, asked, newest => loadFrom(newest, query, conversation, signal))
 }
 
 async function loadFrom(
@@ -66,7 +62,7 @@ async function loadFrom(
   signal: AbortSignal | undefined,
 ): Promise<LoadOutcome> {
   const { reader } = conversation
-  const skill = isAddressable(query) ? findByNameOrFolder(generation, query, reader.isInScope) : undefined
+  const skill = findByNameOrFolder(generation, query, reader.isInScope)
   if (skill !== undefined) {
     const isLoaded = (): boolean =>
       conversation.ledger.find(toKnownName(generation, skill, query)) !== undefined

@@ -5,7 +5,8 @@ import { quote } from '../quote.ts'
 import { defineTool } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
-import { type AgentAuthor, checkAuthor, type SkillWriteResult, type SkillWriter } from './skill-writer.ts'
+import { type AgentAuthor, checkAuthor, type SkillWriteResult } from './skill-write.ts'
+import type { SkillWriter } from './skill-writer.ts'
 
 export interface AuthorToolsOptions {
   /** Returns true if the model may write a skill of this name. @default every name that the writer allows */

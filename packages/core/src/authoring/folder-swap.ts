@@ -2,7 +2,8 @@ import { SkillError, toMessage } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { compareText } from '../skill/compare.ts'
 import { findPathFault } from '../skill/skill-path.ts'
-import { refuseGit } from './git-guard.ts'
+import { type GuardedFolder, refuseGit } from './git-guard.ts'
+import { listFolder } from './list-folder.ts'
 
 /** A file of the new folder. */
 export interface FolderFile {
@@ -11,15 +12,7 @@ export interface FolderFile {
   readonly isExecutable: boolean
 }
 
-export interface FolderSwap {
-  readonly fileSystem: WritableFileSystem
-  /** Absolute path of the source's folder. */
-  readonly root: string
-  /** Path of the folder within the source; not empty. */
-  readonly location: string
-}
-
-const TRASH = '.trash'
+export const TRASH = '.trash'
 // This folder is inside the trash, which no source reads. It holds a new folder until the new folder replaces the old
 // one.
 const SWAPS = `${TRASH}/.swap`
@@ -32,7 +25,7 @@ const SWAPS = `${TRASH}/.swap`
  * @throws {SkillError} INVALID_PATH for files that git would take for its own data
  */
 export async function replaceFolder(
-  { fileSystem, root, location }: FolderSwap,
+  { fileSystem, root, location }: GuardedFolder,
   files: readonly FolderFile[],
   when: string,
 ): Promise<string | undefined> {
@@ -42,10 +35,8 @@ export async function replaceFolder(
   const target = `${root}/${location}`
   const aside = `${root}/${TRASH}/${location.replaceAll('/', '-')}-${when}`
   const inside = { inside: root }
-  await refuseGit(
-    { fileSystem, root, location },
-    files.map(({ path }) => path),
-  )
+  const paths = files.map(({ path }) => path)
+  await refuseGit({ fileSystem, root, location }, paths)
   await fileSystem.remove(stage, inside)
   await fileSystem.remove(ready, inside)
   for (const { path, bytes, isExecutable } of files)
@@ -76,7 +67,7 @@ export async function replaceFolder(
 
 /** True if a process has started to replace a folder. The process may still be running, or may have been killed. */
 export async function hasSwaps(fileSystem: WritableFileSystem, root: string): Promise<boolean> {
-  return (await listIfThere(fileSystem, `${root}/${SWAPS}`)).length > 0
+  return ((await listFolder(fileSystem, `${root}/${SWAPS}`)) ?? []).length > 0
 }
 
 /**
@@ -85,8 +76,8 @@ export async function hasSwaps(fileSystem: WritableFileSystem, root: string): Pr
  */
 export async function finishSwaps(fileSystem: WritableFileSystem, root: string): Promise<void> {
   const inside = { inside: root }
-  const names = (await listIfThere(fileSystem, `${root}/${SWAPS}`)).sort(compareText)
-  for (const name of names) {
+  const entries = (await listFolder(fileSystem, `${root}/${SWAPS}`)) ?? []
+  for (const name of entries.map(each => each.name).sort(compareText)) {
     const ready = `${root}/${SWAPS}/${name}`
     const location = name.startsWith('.tmp-') ? undefined : decode(name)
     const target = `${root}/${location}`
@@ -111,15 +102,6 @@ function decode(name: string): string | undefined {
     return findPathFault(location) === undefined && !isHidden ? location : undefined
   } catch {
     return undefined
-  }
-}
-
-async function listIfThere(fileSystem: WritableFileSystem, path: string): Promise<string[]> {
-  try {
-    return (await fileSystem.list(path)).map(({ name }) => name)
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND') || SkillError.isInstance(thrown, 'WRONG_KIND')) return []
-    throw thrown
   }
 }
 

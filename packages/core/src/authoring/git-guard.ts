@@ -1,8 +1,8 @@
 import { SkillError } from '../errors.ts'
-import type { DirectoryEntry } from '../fs/file-system.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { quote } from '../quote.ts'
 import { findRepository, isGitName, isRepository, isRepositoryEntry } from '../skill/git-layout.ts'
+import { listFolder } from './list-folder.ts'
 
 /** A folder into which files are to be written. */
 export interface GuardedFolder {
@@ -32,21 +32,9 @@ export async function refuseGit(
       if (isGitName(name)) throw refusal(path, `has ${quote(name)}, which is ".git" on some disks`)
       if (!isRepositoryEntry(name)) continue
       const kind = index < segments.length - 1 ? 'directory' : 'file'
-      const beside = await listIfThere(fileSystem, [root, ...segments.slice(0, index)].join('/'))
+      const beside = (await listFolder(fileSystem, [root, ...segments.slice(0, index)].join('/'))) ?? []
       if (isRepository([...beside, { name, kind }])) throw refusal(path, 'would be part of a git repository')
     }
-  }
-}
-
-async function listIfThere(
-  fileSystem: WritableFileSystem,
-  folder: string,
-): Promise<readonly DirectoryEntry[]> {
-  try {
-    return await fileSystem.list(folder)
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND') || SkillError.isInstance(thrown, 'WRONG_KIND')) return []
-    throw thrown
   }
 }
 

@@ -9,6 +9,8 @@ import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
+import { listFolder } from './list-folder.ts'
+import type { SkillWriteRequest } from './skill-write.ts'
 
 /** The writable folder of a source, with the rules of that source. */
 export interface WritableLayer {
@@ -40,14 +42,6 @@ export interface ExpectedFolder {
   readonly isThere: boolean
   /** Digest of the text that was read last; absent if that text was broken. */
   readonly known?: Digest | undefined
-}
-
-/** A file, and the digest that a writer expects of this file. */
-export interface BaseCheck {
-  readonly skill: string
-  readonly path: string
-  /** At least eight digits of the expected digest, or `none` if the file must not exist. @default any digest */
-  readonly baseDigest?: string
 }
 
 export interface LayerFilesOptions {
@@ -113,7 +107,7 @@ export class LayerFiles {
     folder,
     skillFile,
   }: Pick<ExpectedFolder, 'name' | 'folder' | 'skillFile'>): Promise<SkillError> {
-    if ((await this.#namesIn(folder)) === undefined) return createGone(name)
+    if ((await listFolder(this.#layer.fileSystem, folder)) === undefined) return createGone(name)
     const message = `the file ${quote(`${folder}/${skillFile}`)} of ${quote(name)} is missing; nothing was changed; restore the file, or retry after its author has saved it`
     return new SkillError('SKILL_NOT_FOUND', message, { data: { name, folder } })
   }
@@ -139,7 +133,10 @@ export class LayerFiles {
   /**
    * Checks that a file has the digest that its writer expects. @throws {SkillError} CHANGED_SINCE_READ, INVALID_OPTION
    */
-  checkBase({ baseDigest, path, skill }: BaseCheck, actual: Digest | undefined): void {
+  checkBase(
+    { baseDigest, path, skill }: Pick<SkillWriteRequest, 'skill' | 'path' | 'baseDigest'>,
+    actual: Digest | undefined,
+  ): void {
     if (baseDigest === undefined) return
     const wanted = baseDigest.replace(/^sha256:/, '').toLowerCase()
     if (!/^(?:none|[0-9a-f]{8,64})$/.test(wanted)) {
@@ -158,15 +155,6 @@ export class LayerFiles {
     )
   }
 
-  /** Returns `undefined` if the folder does not exist. */
-  async #namesIn(folder: string): Promise<readonly string[] | undefined> {
-    try {
-      return (await this.#layer.fileSystem.list(folder)).map(({ name }) => name)
-    } catch {
-      return undefined
-    }
-  }
-
   /**
    * Copies a skill of a read-only source to a folder. If the folder does not exist, makes a complete copy and moves the
    * copy to the path of the folder. If the folder exists but has no skill text, copies only the missing files. Copies
@@ -174,9 +162,9 @@ export class LayerFiles {
    */
   async copyUp(skill: Skill, folder: string): Promise<boolean> {
     const { fileSystem, root } = this.#layer
-    const names = await this.#namesIn(folder)
-    if (names?.includes(skill.skillFile) === true) return false
-    if (names !== undefined) {
+    const entries = await listFolder(fileSystem, folder)
+    if (entries?.some(({ name }) => name === skill.skillFile) === true) return false
+    if (entries !== undefined) {
       await this.#copy(skill, folder)
       return true
     }
@@ -206,6 +194,14 @@ export class LayerFiles {
       })
     }
   }
+}
+
+/** Returns the absolute path of a skill's folder. A single-file skill is in the root. */
+export function folderIn(
+  { root }: Pick<WritableLayer, 'root'>,
+  { location, skillFile }: Pick<Skill, 'location' | 'skillFile'>,
+): string {
+  return location === '' || location === skillFile ? root : `${root}/${location}`
 }
 
 /** Returns the error for an operation on a skill whose folder no longer exists. */

@@ -10,7 +10,7 @@ import { NO_SETTLE } from '../source/settle.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import type { ToolDefinition, ToolResult } from '../tool/tool-definition.ts'
 import { createAuthorTools } from './author-tools.ts'
-import type { SkillWriterOptions } from './skill-writer.ts'
+import type { SkillWriterOptions } from './skill-write.ts'
 
 const text = (name: string, body = `Body of ${name}.`): string =>
   `---\nname: ${name}\ndescription: Use when ${name} is needed.\n---\n${body}\n`

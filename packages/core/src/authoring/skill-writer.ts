@@ -1,174 +1,31 @@
 import { SkillError } from '../errors.ts'
-import { type Clock, type Hasher, portableHasher, systemClock, untilAborted } from '../host.ts'
-import { checkOptions, type KnownOptions, oneOf } from '../options.ts'
+import { portableHasher, systemClock, untilAborted } from '../host.ts'
+import { checkOptions } from '../options.ts'
 import { quote } from '../quote.ts'
-import type { SkillReader } from '../reader/skill-reader.ts'
-import { checkConversationIdentity } from '../registry/conversation-identity.ts'
-import type { Generation, SkillReport } from '../registry/generation.ts'
-import type { SkillRegistry } from '../registry/skill-registry.ts'
+import type { SkillReport } from '../registry/generation.ts'
 import { type Digest, digestOf } from '../skill/digest.ts'
 import { findLeftOutIn, isBriefName } from '../skill/entry-names.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
 import { parseSkillPath, type SkillPath } from '../skill/skill-path.ts'
-import type { SourceReaders } from '../sync/source-readers.ts'
 import { checkWrite } from './check-write.ts'
-import { type FolderFile, replaceFolder } from './folder-swap.ts'
+import { type FolderFile, replaceFolder, TRASH } from './folder-swap.ts'
 import { refuseGit } from './git-guard.ts'
-import { createGone, type ExpectedFolder, LayerFiles, type WritableLayer } from './layer-files.ts'
-import { findNameFault, RESERVED_WORDS, WRITABLE_NAMES, type WritableNames } from './skill-name-rule.ts'
+import { createGone, type ExpectedFolder, folderIn, LayerFiles, type WritableLayer } from './layer-files.ts'
+import { findNameFault, RESERVED_WORDS } from './skill-name-rule.ts'
+import {
+  checkAuthor,
+  type ReloadedSkills,
+  type SkillWriteRequest,
+  type SkillWriteResult,
+  type SkillWriterOptions,
+  type SkillWriterParts,
+  WRITE_REQUEST,
+  WRITER_OPTIONS,
+} from './skill-write.ts'
 import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
 import { checkFolderIsFree, checkTarget, resolveRoot, type WriteTarget } from './write-target.ts'
-
-/** The functions that make writes visible. */
-export interface SkillReloading {
-  /** Reads every source again. */
-  reload(): Promise<{ readonly generation: Generation; readonly errors: ReloadedSkills['errors'] }>
-  /** Reads again every folder that may contain the skill. */
-  reloadSkill(name: string): Promise<{ readonly errors: ReloadedSkills['errors'] }>
-}
-
-/** The parts of the runtime that a writer uses. */
-export interface SkillWriterParts {
-  readonly registry: SkillRegistry
-  readonly reader: SkillReader
-  readonly sources: SourceReaders
-  readonly reloads: SkillReloading
-  readonly agentWrites: AgentWriteNotes
-}
-
-/** The notes about texts that agents wrote. */
-export interface AgentWriteNotes {
-  /** Records a write of an agent before the file is written, so that the write waits for approval. */
-  record(write: NotedWrite): Promise<void>
-  /**
-   * Returns the unapproved files that agents wrote to a folder of the writable source. No file is unapproved if writes of
-   * agents go live immediately.
-   */
-  pathsAt(location: string): ReadonlySet<string>
-}
-
-export interface NotedWrite {
-  /** Path of the skill folder within the writable source. */
-  readonly location: string
-  /** Absolute path of the skill folder, with links resolved. */
-  readonly folder: string
-  readonly path: string
-  readonly digest: Digest
-  readonly author: AgentAuthor
-}
-
-/** The agent that writes. */
-export interface AgentAuthor {
-  /** Name of the agent, shown in the history of the skill. @default 'an agent' */
-  readonly name?: string
-  /**
-   * The conversation in which the agent writes: `conversation` of its session. The agent's writes are live in that
-   * conversation immediately.
-   */
-  readonly conversation?: string
-}
-
-/** The result of a reload of all sources. */
-export interface ReloadedSkills {
-  /** The served skills. */
-  readonly names: readonly string[]
-  /** The errors that prevent skills from going live. `skill` is absent if a whole source could not be read. */
-  readonly errors: readonly { readonly skill?: string; readonly message: string }[]
-}
-
-const AFTER_WRITE = ['reload', 'none'] as const
-
-export interface SkillWriterOptions {
-  /**
-   * Prevents concurrent writes. If several processes write to the same folder, use a lock that they share.
-   * @default a lock within this process
-   */
-  readonly lock?: WriteLock
-  /** @default 'strict' */
-  readonly names?: WritableNames
-  /**
-   * Reserved words. A name that contains one of these words, alone or between hyphens, is refused. @default RESERVED_WORDS
-   */
-  readonly reservedNames?: readonly string[]
-  /** Whether the writer reads a skill again after each write, or leaves that to a later reload. @default 'reload' */
-  readonly afterWrite?: (typeof AFTER_WRITE)[number]
-  readonly hasher?: Hasher
-  readonly clock?: Clock
-}
-
-const KNOWN_OPTIONS: KnownOptions<SkillWriterOptions> = {
-  lock: true,
-  names: oneOf(WRITABLE_NAMES, value => value instanceof RegExp),
-  reservedNames: true,
-  afterWrite: oneOf(AFTER_WRITE),
-  hasher: true,
-  clock: true,
-}
-
-export interface SkillWriteRequest {
-  readonly skill: string
-  /** Relative to the skill's folder, `/`-separated. */
-  readonly path: string
-  readonly content: string | Uint8Array
-  /**
-   * The digest that the file must have now: all digits, or at least the first eight. `none` means that the file must
-   * not exist. If `baseDigest` is absent, the file is always replaced.
-   */
-  readonly baseDigest?: string
-  /** @default unchanged; false for a new file */
-  readonly isExecutable?: boolean
-  /**
-   * The agent that wrote the content. In other conversations, the write waits for approval.
-   * @default none: the user of this program wrote the content
-   */
-  readonly agent?: AgentAuthor
-  /**
-   * Returns true if the caller may change a skill. The writer also asks about each skill whose folder contains the
-   * folder of the written skill. @default every skill
-   */
-  readonly isInScope?: (name: string) => boolean
-  /**
-   * After an abort, the call no longer waits for the disk or for other writers. A write that has started is still
-   * completed.
-   */
-  readonly signal?: AbortSignal | undefined
-}
-
-const AUTHOR: KnownOptions<AgentAuthor> = { name: true, conversation: true }
-
-const KNOWN_REQUEST: KnownOptions<SkillWriteRequest> = {
-  skill: true,
-  path: true,
-  content: true,
-  baseDigest: true,
-  isExecutable: true,
-  agent: AUTHOR,
-  isInScope: true,
-  signal: true,
-}
-
-/** @throws {SkillError} INVALID_OPTION */
-export function checkAuthor(owner: string, author: AgentAuthor | undefined, path: string): void {
-  checkOptions(owner, author, AUTHOR, { path })
-  checkConversationIdentity(`${path}.conversation`, author?.conversation)
-}
-
-export interface SkillWriteResult {
-  /** Absolute path of the file. */
-  readonly path: string
-  readonly digest: Digest
-  readonly isNew: boolean
-  /** True if the skill existed only in a read-only source, so the writer first copied the other files of the skill. */
-  readonly isCopiedUp: boolean
-  /** Reasons why the skill cannot be served as written. Empty if the skill can be served or was not read again. */
-  readonly errors: readonly string[]
-  /** True if the write waits for approval. In the conversation that made the write, the write is already live. */
-  readonly isHeld: boolean
-  /** Advice for the author. */
-  readonly advice: readonly string[]
-}
 
 /** The folder to which the files of a skill are written. */
 interface Place extends ExpectedFolder {
@@ -178,7 +35,6 @@ interface Place extends ExpectedFolder {
 }
 
 const SKILL_FILE = 'SKILL.md'
-const TRASH = '.trash'
 const encoder = new TextEncoder()
 
 /**
@@ -207,7 +63,7 @@ export class SkillWriter {
 
   /** Used by `SkillRuntime.writer`. */
   constructor(layer: WritableLayer, parts: SkillWriterParts, options: SkillWriterOptions = {}) {
-    checkOptions('writer()', options, KNOWN_OPTIONS)
+    checkOptions('writer()', options, WRITER_OPTIONS)
     if (options.lock !== undefined && typeof options.lock?.run !== 'function')
       throw new SkillError('INVALID_OPTION', 'lock has no method run(); use openWriteLock()')
     this.#layer = layer
@@ -245,7 +101,7 @@ export class SkillWriter {
    */
   async write(request: SkillWriteRequest): Promise<SkillWriteResult> {
     // A misspelt `baseDigest` would overwrite changes. A misspelt `agent` would publish a write without approval.
-    checkOptions('write()', request, KNOWN_REQUEST)
+    checkOptions('write()', request, WRITE_REQUEST)
     checkAuthor('write()', request.agent, 'agent')
     const { skill: name, content, signal } = request
     signal?.throwIfAborted()
@@ -373,7 +229,7 @@ export class SkillWriter {
       const shown = quote(earlier.source)
       throw new SkillError('READ_ONLY', `${quote(name)} is in the source ${shown}, which is read-only`)
     }
-    const folder = this.#folderOf(earlier)
+    const folder = folderIn(this.#layer, earlier)
     if (present === undefined)
       await this.#files.checkSkill({ name, folder, location, skillFile, isThere: false })
     else await this.#files.checkFolder(folder, present)
@@ -442,12 +298,7 @@ export class SkillWriter {
     if (before === undefined || find() !== undefined) return
     if (before.source !== this.#layer.label) throw createGone(name)
     const { skillFile } = before
-    throw await this.#files.describeGone({ name, folder: this.#folderOf(before), skillFile })
-  }
-
-  #folderOf({ location, skillFile }: Pick<Skill, 'location' | 'skillFile'>): string {
-    const { root } = this.#layer
-    return location === '' || location === skillFile ? root : `${root}/${location}`
+    throw await this.#files.describeGone({ name, folder: folderIn(this.#layer, before), skillFile })
   }
 
   #timestamp(): string {
@@ -474,7 +325,7 @@ export class SkillWriter {
    * single-file skill can have no other file.
    */
   #locate(name: string, text: string): { readonly place: Place; readonly path: SkillPath } {
-    const { root, label, fileNames, reading } = this.#layer
+    const { label, fileNames, reading } = this.#layer
     const path = checkPath(text, reading?.secretFiles === 'include')
     const served = this.#find(name)
     const own = served?.source === label ? served : this.#findOwn(name)
@@ -491,7 +342,7 @@ export class SkillWriter {
     if (isSingleFile && path !== skillFile)
       throw new SkillError('INVALID_PATH', `${quote(name)} is the single file ${quote(skillFile)}`)
     const location = own?.location ?? name
-    const folder = location === '' || isSingleFile ? root : `${root}/${location}`
+    const folder = folderIn(this.#layer, { location, skillFile })
     const isElsewhere = served !== undefined && served.source !== label
     const isThere = own !== undefined
     const known = isThere ? this.#known(location) : undefined
@@ -512,8 +363,7 @@ export class SkillWriter {
   ): Promise<WriteTarget> {
     const { registry, agentWrites } = this.#parts
     const root = await resolveRoot(this.#layer)
-    const isInRoot = location === '' || location === skillFile
-    const target = { name, location, folder: isInRoot ? root : `${root}/${location}`, path }
+    const target = { name, location, folder: folderIn({ root }, { location, skillFile }), path }
     await checkTarget(target, this.#layer, registry.listFolders(), isInScope)
     if (agent !== undefined && !isThere)
       await checkFolderIsFree(target, this.#layer, agentWrites.pathsAt(location))

@@ -4,6 +4,7 @@ import { quote } from '../quote.ts'
 import type { KnownFolder } from '../registry/skill-registry.ts'
 import { IGNORE_FILE_NAME } from '../source/file-layout.ts'
 import type { WritableLayer } from './layer-files.ts'
+import { listFolder } from './list-folder.ts'
 
 /** A file that is about to be written. */
 export interface WriteTarget {
@@ -76,8 +77,8 @@ async function findNested(
   const start = location === '' ? layer.root : `${layer.root}/${location}`
   for (let depth = 1; depth <= segments.length; depth++) {
     const within = segments.slice(0, depth).join('/')
-    const names = await listNames(`${start}/${within}`, layer)
-    if (names?.some(each => isSkillText(each, layer)) === true) return within
+    const entries = await listFolder(layer.fileSystem, `${start}/${within}`)
+    if (entries?.some(({ name }) => isSkillText(name, layer)) === true) return within
   }
   return undefined
 }
@@ -93,8 +94,8 @@ export async function checkFolderIsFree(
   written: ReadonlySet<string>,
 ): Promise<void> {
   const folder = `${layer.root}/${location}`
-  const names = await listNames(folder, layer)
-  if (names === undefined || names.some(each => isSkillText(each, layer))) return
+  const entries = await listFolder(layer.fileSystem, folder)
+  if (entries === undefined || entries.some(each => isSkillText(each.name, layer))) return
   if (!(await hasOther(folder, '', layer, written))) return
   throw new SkillError(
     'INVALID_NAME',
@@ -121,18 +122,4 @@ async function hasOther(
 
 function isSkillText(name: string, { fileNames }: WritableLayer): boolean {
   return fileNames.some(each => each.toLowerCase() === name.toLowerCase())
-}
-
-/** Returns the names in a folder; `undefined` if the folder does not exist. */
-async function listNames(
-  folder: string,
-  { fileSystem }: WritableLayer,
-): Promise<readonly string[] | undefined> {
-  try {
-    return (await fileSystem.list(folder)).map(({ name }) => name)
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND') || SkillError.isInstance(thrown, 'WRONG_KIND'))
-      return undefined
-    throw thrown
-  }
 }

@@ -72,23 +72,9 @@ export class SkillSearch {
 
   #follow(skills: readonly Skill[]): void {
     if (skills === this.#skills) return
-    let i = 0
-    for (const skill of skills) {
-      let old = this.#skills[i]
-      while (old !== undefined && old !== skill && compareText(old.name, skill.name) < 0) {
-        this.#remove(old)
-        old = this.#skills[++i]
-      }
-      if (old === skill) i++
-      else {
-        if (old?.name === skill.name) {
-          this.#remove(old)
-          i++
-        }
-        this.#add(skill)
-      }
-    }
-    for (const old of this.#skills.slice(i)) this.#remove(old)
+    const listed = new Set(skills)
+    for (const indexed of this.#indexed.values()) if (!listed.has(indexed.skill)) this.#remove(indexed)
+    for (const skill of skills) if (!this.#indexed.has(skill)) this.#add(skill)
     this.#skills = skills
   }
 
@@ -108,10 +94,8 @@ export class SkillSearch {
     }
   }
 
-  #remove(skill: Skill): void {
-    const indexed = this.#indexed.get(skill)
-    if (indexed === undefined) return
-    this.#indexed.delete(skill)
+  #remove(indexed: IndexedSkill): void {
+    this.#indexed.delete(indexed.skill)
     this.#totalLength -= indexed.length
     for (const word of indexed.words.keys()) {
       const posting = this.#postings.get(word)

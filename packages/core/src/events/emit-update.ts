@@ -1,9 +1,10 @@
+import { defined } from '../defined.ts'
 import type { Logger } from '../host.ts'
-import type { SkillReport } from '../registry/generation.ts'
+import type { SkillStatus } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { UpdateSubscriber } from '../registry/subscriptions.ts'
 import type { SkillFacet } from '../skill/diff-skills.ts'
-import type { EventBus, SkillProblem } from './event-bus.ts'
+import type { EventBus } from './event-bus.ts'
 import { logUpdate } from './log-update.ts'
 
 export interface EmitOptions {
@@ -52,16 +53,17 @@ async function emitUpdate(
         change satisfies never
     }
   }
-  for (const report of update.reports) {
-    if (report.status === 'broken') await bus.emit('skill:error', toProblem(report))
-    else if (report.status === 'pending') await bus.emit('skill:pending', toProblem(report))
-    else if (report.status === 'shadowed') await bus.emit('skill:shadowed', toProblem(report))
+  for (const { name, source, location, status, serving, diagnostics } of update.reports) {
+    const event = PROBLEMS.get(status)
+    const problem = { name, source, location, status, diagnostics, ...defined({ serving }) }
+    if (event !== undefined) await bus.emit(event, problem)
   }
   const { number, digest } = update.generation
   await bus.emit('skills:batch', { generation: number, digest, changes: update.changes })
 }
 
-function toProblem(report: SkillReport): SkillProblem {
-  const { name, source, location, status, serving, diagnostics } = report
-  return { name, source, location, status, diagnostics, ...(serving === undefined ? {} : { serving }) }
-}
+const PROBLEMS: ReadonlyMap<SkillStatus, 'skill:error' | 'skill:pending' | 'skill:shadowed'> = new Map([
+  ['broken', 'skill:error'],
+  ['pending', 'skill:pending'],
+  ['shadowed', 'skill:shadowed'],
+])

@@ -1,11 +1,10 @@
 import type { RecordedDecision } from '../history/decisions.ts'
 import { type Clock, systemClock } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
-import type { SkillStatus } from '../registry/generation.ts'
+import type { SkillReport } from '../registry/generation.ts'
 import { Lane } from '../registry/lane.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
 import type { ScriptEvents } from '../script/script-events.ts'
-import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { SkillFacet } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -55,14 +54,10 @@ export interface SkillEvents extends ScriptEvents {
   }
 }
 
-export interface SkillProblem {
-  readonly name: string
-  readonly source: string
-  readonly location: string
-  readonly status: SkillStatus
-  readonly serving?: Digest
-  readonly diagnostics: readonly Diagnostic[]
-}
+export type SkillProblem = Pick<
+  SkillReport,
+  'name' | 'source' | 'location' | 'status' | 'serving' | 'diagnostics'
+>
 
 export type SkillEventName = keyof SkillEvents
 export type SkillEventHandler<Name extends SkillEventName> = (

@@ -6,7 +6,7 @@ import { findUnread } from '../registry/skill-not-found.ts'
 import { type Diagnostic, type DiagnosticCode, isAboutScripts, isError } from '../skill/diagnostic.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import { isModelInvocable } from '../skill/invocation.ts'
-import { findNearNames } from '../skill/near-names.ts'
+import { suggest } from '../skill/near-names.ts'
 import type { NotSkill } from '../source/not-skill.ts'
 import type { CommandOffer } from './command-offer.ts'
 import { type AskedSkill, folderOf } from './find-asked.ts'
@@ -64,13 +64,13 @@ export interface ExplainedFor {
 
 /** What the readers found for the name, folder or path that the caller asked about. */
 interface Answer {
-  readonly target?: AskedSkill
+  readonly target?: AskedSkill | undefined
   /** The commands of the skill `target`. */
-  readonly offer?: CommandOffer
+  readonly offer?: CommandOffer | undefined
   /** Matching files and folders that are not skills. */
   readonly notSkills?: readonly NotSkill[]
   /** A sentence that answers the question. */
-  readonly finding?: string
+  readonly finding?: string | undefined
 }
 
 type Step = readonly [step: ExplanationStep, ok: boolean, detail: string]
@@ -117,11 +117,10 @@ function describeNotFound(
     return reasons.join('; ')
   }
   if (finding !== undefined) return finding
-  const near = findNearNames(
+  const hint = suggest(
     asked,
     generation.reports().map(each => each.name),
-  ).map(each => quote(each))
-  const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
+  )
   const labels = sources.map(source => source.label).join(', ')
   const what = asked.includes('/') ? 'nothing at this path' : 'no folder with this name'
   return `${what} in ${labels === '' ? 'any source' : labels}${hint}`

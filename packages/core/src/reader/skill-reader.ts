@@ -17,9 +17,9 @@ import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { decodeAnyText } from '../skill/text.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 import { type CommandOffer, type CommandOffers, NO_COMMANDS } from './command-offer.ts'
+import { type Explained, explain, explainFromSources } from './explain.ts'
 import type { SkillExplanation, ToldConversation } from './explain-skill.ts'
 import type { RecapturingStore } from './recapturing-store.ts'
-import { SkillExplainer } from './skill-explainer.ts'
 import { useNewest } from './use-newest.ts'
 
 /** The objects that all readers of a runtime share. */
@@ -386,7 +386,7 @@ export class SkillReader {
    * ```
    */
   explain(asked: string, conversation?: ToldConversation): SkillExplanation {
-    return this.#explainer(conversation).explain(asked)
+    return explain(asked, this.#explained(conversation))
   }
 
   /**
@@ -406,24 +406,24 @@ export class SkillReader {
    * ```
    */
   async why(asked: string, conversation?: ToldConversation): Promise<SkillExplanation> {
-    return await this.#explainer(conversation).why(asked)
+    return await explainFromSources(asked, this.#explained(conversation))
   }
 
-  #explainer(conversation: ToldConversation | undefined): SkillExplainer {
+  #explained(conversation: ToldConversation | undefined): Explained {
     const scope = conversation === undefined ? this.scope : conversation.scope
     const { current: generation } = this
-    const { catalogs } = this.#parts
-    return new SkillExplainer({
+    const { catalogs, sources, commands } = this.#parts
+    return {
       generation,
-      sources: this.#parts.sources,
-      commands: this.#parts.commands,
+      sources,
+      commands,
       // A getter, because rendering thousands of skills is slow and most explanations do not need the catalog.
       get catalog() {
         return conversation?.catalogDetails ?? catalogs.render(generation, scope)
       },
       scope,
       conversation,
-    })
+    }
   }
 }
 

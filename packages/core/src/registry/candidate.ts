@@ -1,14 +1,12 @@
 import { quote } from '../quote.ts'
-import { compareText } from '../skill/compare.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import { shortDigest } from '../skill/digest.ts'
-import { describeLookalikes, LookalikeNames } from '../skill/lookalike-names.ts'
+import { describeLookalikes } from '../skill/lookalike-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { AdmissionVerdict } from './admission.ts'
-import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { compareFolders, describeFolderOrder } from './folder-order.ts'
 import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
 import type { ServedRevisions } from './last-good.ts'
@@ -72,23 +70,34 @@ export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1):
   )
 }
 
-/** The folder that serves a name, and other names that look like this name. */
-export interface NameStanding {
+/** The folders with one name, and the one that is served. */
+export interface NameGroup {
+  readonly name: string
+  /** In order of precedence. */
+  readonly candidates: readonly Candidate[]
   /** The candidate whose skill is served under the name. */
   readonly winner: Candidate | undefined
   /** Other names that look like this name. */
   readonly lookalikes: readonly string[]
 }
 
+/** Creates the reports of all folders with one name, by precedence. Folders with the same files share one report. */
+export function toReports(group: NameGroup): readonly SkillReport[] {
+  const { candidates, winner } = group
+  const copies = candidates.filter(each => each !== winner && isCopy(each, winner))
+  const folders = candidates.filter(each => !copies.includes(each))
+  return folders.map(each => toReport(each, group, each === winner ? copies : []))
+}
+
 export function toReport(
   candidate: Candidate,
-  { winner, lookalikes }: NameStanding,
+  { winner, lookalikes }: NameGroup,
   copies: readonly Candidate[] = [],
 ): SkillReport {
   const { entry, live } = candidate
   const newest = entry.skill ?? live
   const isServed = winner === candidate
-  const status = toStatus(candidate, { winner, lookalikes })
+  const status = toStatus(candidate, winner, lookalikes)
   const diagnostics = [...entry.diagnostics, ...candidate.remarks, ...describeDecision(candidate)]
   if (status === 'shadowed' && winner !== undefined) {
     diagnostics.push({
@@ -125,9 +134,9 @@ export function toReport(
  * Returns the report of a folder that has a problem. For a folder without problems, returns `undefined` and creates no
  * report, which saves time.
  */
-export function toProblemReport(candidate: Candidate, standing: NameStanding): SkillReport | undefined {
-  if (toStatus(candidate, standing) === 'ok') return undefined
-  return toReport(candidate, standing)
+export function toProblemReport(candidate: Candidate, group: NameGroup): SkillReport | undefined {
+  const status = toStatus(candidate, group.winner, group.lookalikes)
+  return status === 'ok' ? undefined : toReport(candidate, group)
 }
 
 function toCopy({ source, entry }: Candidate): SkillCopy {
@@ -152,7 +161,11 @@ function isCopy(candidate: Candidate, winner: Candidate | undefined): boolean {
   )
 }
 
-function toStatus(candidate: Candidate, { winner, lookalikes }: NameStanding): SkillStatus {
+function toStatus(
+  candidate: Candidate,
+  winner: Candidate | undefined,
+  lookalikes: readonly string[],
+): SkillStatus {
   const { entry, held, live, standing } = candidate
   if (standing?.kind === 'disabled') return 'disabled'
   if (entry.skill === undefined || entry.diagnostics.some(isError)) return 'broken'
@@ -231,83 +244,4 @@ function describeTarget(candidate: Candidate): string {
 
 function quoteFolder({ source, entry }: Candidate): string {
   return quote(entry.directory ?? (entry.location === '' ? source : `${source}/${entry.location}`))
-}
-
-/**
- * Creates the reports of all folders of all sources, sorted by name and then by precedence. Folders with the same name
- * and the same files share one report.
- */
-export function createReports(
-  slots: readonly (readonly Candidate[])[],
-  skills: readonly Skill[],
-  policy: DuplicatePolicy,
-): SkillReport[] {
-  const all = slots.flat()
-  const winners = findWinners(slots, skills)
-  const direction = directionOf(policy)
-  const sorted = all.toSorted((a, b) => compareText(nameOf(a), nameOf(b)) || byPrecedence(a, b, direction))
-  const copies = new Map<Candidate, Candidate[]>()
-  const folders = sorted.filter(candidate => {
-    const winner = winners.get(nameOf(candidate))
-    if (winner === undefined || winner === candidate || !isCopy(candidate, winner)) return true
-    copies.set(winner, [...(copies.get(winner) ?? []), candidate])
-    return false
-  })
-  const names = new LookalikeNames(all.map(nameOf))
-  return folders.map(candidate => {
-    const name = nameOf(candidate)
-    const standing = { winner: winners.get(name), lookalikes: names.like(name) }
-    return toReport(candidate, standing, copies.get(candidate))
-  })
-}
-
-/** Returns 1 if earlier sources have precedence, -1 if later sources have precedence. */
-export function directionOf(policy: DuplicatePolicy): 1 | -1 {
-  return policy === 'last-wins' ? -1 : 1
-}
-
-/**
- * Finds the unapproved skills that a conversation wrote. Each of these skills is live in that conversation only, unless
- * a skill with higher precedence has the same name.
- */
-export function findWritten(
-  slots: readonly (readonly Candidate[])[],
-  skills: readonly Skill[],
-  policy: DuplicatePolicy,
-  conversation: string,
-): readonly Skill[] {
-  const winners = findWinners(slots, skills)
-  return slots.flat().flatMap(candidate => {
-    const { held, entry } = candidate
-    if (held?.conversation !== conversation || entry.skill === undefined) return []
-    const winner = winners.get(entry.skill.name)
-    const comesFirst =
-      winner === undefined || winner === candidate || byPrecedence(candidate, winner, directionOf(policy)) < 0
-    return comesFirst ? [entry.skill] : []
-  })
-}
-
-/** Maps each skill name to the candidate that is served under this name. */
-function findWinners(
-  slots: readonly (readonly Candidate[])[],
-  skills: readonly Skill[],
-): ReadonlyMap<string, Candidate> {
-  const served = new Set(skills)
-  const winners = new Map<string, Candidate>()
-  for (const candidate of slots.flat())
-    if (candidate.live !== undefined && served.has(candidate.live)) winners.set(nameOf(candidate), candidate)
-  return winners
-}
-
-/** Returns the skill that one source would serve under a name, regardless of other sources. */
-export function findIn(
-  slots: readonly (readonly Candidate[])[],
-  source: string,
-  name: string,
-): Skill | undefined {
-  const own = slots.find(candidates => candidates[0]?.source === source) ?? []
-  const [first] = own
-    .filter(candidate => candidate.live !== undefined && nameOf(candidate) === name)
-    .sort((a, b) => byPrecedence(a, b))
-  return first?.live
 }

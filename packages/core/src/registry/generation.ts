@@ -2,6 +2,9 @@ import { binarySearch, compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
+import { type Candidate, type NameGroup, toReports } from './candidate.ts'
+import type { DuplicatePolicy } from './duplicate-policy.ts'
+import { findGroup, findWritten } from './name-groups.ts'
 import { createSkillNotFound } from './skill-not-found.ts'
 
 /** The values of `SkillStatus`. */
@@ -112,35 +115,46 @@ export interface Generation {
 export interface GenerationParts {
   readonly number: number
   readonly digest: Digest
+  /** The served skills, sorted by name. */
   readonly skills: readonly Skill[]
-  /**
-   * Creates the reports. This function is called at most once, when the reports are first read, and its inputs are
-   * immutable.
-   */
-  readonly createReports: () => readonly SkillReport[]
+  /** The folders of all sources by name, sorted by name. */
+  readonly groups: readonly NameGroup[]
   readonly sources: readonly SourceReport[]
-  /** Returns the unapproved skills that a conversation wrote. */
-  readonly findWritten: (conversation: string) => readonly Skill[]
-  /** Returns the skill that a source would serve under a name. */
-  readonly findIn: (source: string, name: string) => Skill | undefined
+  readonly policy: DuplicatePolicy
 }
 
 export function createGeneration(parts: GenerationParts): Generation {
-  const { number, digest, skills, sources } = parts
+  const { groups, policy } = parts
+  let written: readonly Candidate[] | undefined
+  const views = new Map<string, Generation>()
+  const createView = (conversation: string): Generation | undefined => {
+    written ??= groups.flatMap(group => group.candidates.filter(({ held }) => held?.conversation))
+    const own = written.length === 0 ? [] : findWritten(groups, written, policy, conversation)
+    if (own.length === 0) return undefined
+    const overlaid = new Map([...parts.skills, ...own].map(skill => [skill.name, skill]))
+    const skills = [...overlaid.values()].sort((a, b) => compareText(a.name, b.name))
+    return createOne({ ...parts, skills: Object.freeze(skills) }, () => undefined)
+  }
+  return createOne(parts, id => {
+    const view = views.get(id) ?? createView(id)
+    if (view !== undefined) views.set(id, view)
+    return view
+  })
+}
+
+/** @param findView returns the generation as a conversation sees it, if that conversation wrote an unapproved skill */
+function createOne(
+  { number, digest, skills, groups, sources }: GenerationParts,
+  findView: (conversation: string) => Generation | undefined,
+): Generation {
   let reports: readonly SkillReport[] | undefined
   const find = (name: string): Skill | undefined => {
     const index = binarySearch(skills, name, skill => skill.name)
     if (index >= 0) return skills[index]
     const slash = name.lastIndexOf('/')
-    return slash < 0 ? undefined : parts.findIn(name.slice(0, slash), name.slice(slash + 1))
-  }
-  const views = new Map<string, Generation>()
-  const createView = (conversation: string): Generation | undefined => {
-    const written = parts.findWritten(conversation)
-    if (written.length === 0) return undefined
-    const overlaid = new Map([...skills, ...written].map(skill => [skill.name, skill]))
-    const list = [...overlaid.values()].sort((a, b) => compareText(a.name, b.name))
-    return createGeneration({ ...parts, skills: Object.freeze(list), findWritten: () => [] })
+    if (slash < 0) return undefined
+    const own = findGroup(groups, name.slice(slash + 1))?.candidates
+    return own?.find(({ source, live }) => source === name.slice(0, slash) && live !== undefined)?.live
   }
   const generation: Generation = Object.freeze({
     number,
@@ -153,13 +167,9 @@ export function createGeneration(parts: GenerationParts): Generation {
       const available = skills.map(each => each.name)
       throw createSkillNotFound(name, available, sources)
     },
-    reports: () => (reports ??= Object.freeze(parts.createReports())),
+    reports: () => (reports ??= Object.freeze(groups.flatMap(toReports))),
     sources: () => sources,
-    forConversation(id: string): Generation {
-      const view = views.get(id) ?? createView(id)
-      if (view !== undefined) views.set(id, view)
-      return view ?? generation
-    },
+    forConversation: (id: string) => findView(id) ?? generation,
   })
   return generation
 }

@@ -10,7 +10,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 export interface LastGoodSource {
   readonly label: string
   readonly origin: string
-  readonly reading?: Partial<ReadingPolicy>
+  readonly reading?: Partial<ReadingPolicy> | undefined
 }
 
 /** The revisions that a folder served. */

@@ -28,20 +28,18 @@ export interface MovedFolder extends FolderMove {
 }
 
 /**
- * Finds the differences between the current candidates and new contents. `candidates` and `before` must have the same
- * order. `before` and `entries` must be sorted by location. Equal entries at the start and at the end are skipped
- * quickly.
+ * Finds the differences between the current candidates and new contents. Both must be sorted by location. Equal entries
+ * at the start and at the end are skipped quickly.
  */
 export function pairWithCandidates(
   candidates: readonly Candidate[],
-  before: readonly SourceEntry[],
   entries: readonly SourceEntry[],
 ): PairedEntries {
   let start = 0
-  while (start < before.length && before[start] === entries[start]) start++
-  let oldEnd = before.length
+  while (start < candidates.length && candidates[start]?.entry === entries[start]) start++
+  let oldEnd = candidates.length
   let end = entries.length
-  while (oldEnd > start && end > start && before[oldEnd - 1] === entries[end - 1]) {
+  while (oldEnd > start && end > start && candidates[oldEnd - 1]?.entry === entries[end - 1]) {
     oldEnd--
     end--
   }
@@ -49,10 +47,10 @@ export function pairWithCandidates(
   const removed: Candidate[] = []
   let i = start
   for (const entry of entries.slice(start, end)) {
-    while (i < oldEnd && compareText((before[i] as SourceEntry).location, entry.location) < 0) {
+    while (i < oldEnd && compareText((candidates[i] as Candidate).entry.location, entry.location) < 0) {
       removed.push(candidates[i++] as Candidate)
     }
-    const old = i < oldEnd && before[i]?.location === entry.location ? candidates[i++] : undefined
+    const old = i < oldEnd && candidates[i]?.entry.location === entry.location ? candidates[i++] : undefined
     if (old?.entry !== entry) fresh.push({ entry, old })
   }
   removed.push(...candidates.slice(i, oldEnd))

@@ -1,25 +1,15 @@
 import { SkillError } from '../errors.ts'
-import {
-  type Clock,
-  type Hasher,
-  LONGEST_TIMER_MS,
-  type Logger,
-  portableHasher,
-  silentLogger,
-  systemClock,
-} from '../host.ts'
+import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
 import { checkOptions, type KnownOptions, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
-import { applySorted, binarySearch } from '../skill/compare.ts'
+import { applySorted } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
-import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
-import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
-import type { SourceTrust } from '../skill/trust.ts'
+import type { SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, placeOf, trustAdmission } from './admission.ts'
-import { type Candidate, createReports, type FolderSeat, findIn, findWritten, nameOf } from './candidate.ts'
+import { type Candidate, type FolderSeat, nameOf } from './candidate.ts'
 import {
   CandidateBuilder,
   type EarlierReading,
@@ -29,14 +19,21 @@ import {
 import { DecisionMemory } from './decision-memory.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type FolderOnDisk, folderOf } from './folder-path.ts'
-import { createGeneration, type Generation, type SkillReport } from './generation.ts'
+import { createGeneration, type Generation, type SkillReport, type SourceReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
 import { LastGood, type SharedSources } from './last-good.ts'
-import { NameIndex } from './name-index.ts'
+import { findChangedReports, findServedChanges, NameGroups, type ServedChanges } from './name-groups.ts'
 import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
-import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
-import { ReportChanges } from './report-changes.ts'
-import { PHASES, type SubscribeOptions, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
+import { Published } from './published.ts'
+import { Slices } from './slices.ts'
+import {
+  createSlot,
+  indexOfLocation,
+  type RegisteredSource,
+  type SourceSlot,
+  toSourceReport,
+} from './source-slot.ts'
+import { PHASES, type SubscribeOptions, type UpdateSubscriber } from './subscriptions.ts'
 
 export interface SkillRegistryOptions {
   readonly store: SkillStore
@@ -60,39 +57,9 @@ const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: oneOf(PHASES) }
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
 const RESTORE_SLICE = 2_000
-/** A long task yields to the event loop every `SLICE_MS` milliseconds, and checks the time after every `SLICE` items. */
-const SLICE_MS = 4
-const SLICE = 100
-
-/** The data that the registry needs about a source. */
-export interface RegisteredSource {
-  readonly label: string
-  /** Identity of the source on this machine. The last good revisions of the source's skills are stored under this key. */
-  readonly origin: string
-  readonly trust: SourceTrust
-  /** The deviations from the specification that are accepted in texts of the source. */
-  readonly reading?: Partial<ReadingPolicy>
-}
-
 /** The folder of a skill, even of a skill that is not served. */
 export interface KnownFolder extends FolderPlace, FolderOnDisk {
   readonly name: string
-}
-
-interface SourceSlot extends RegisteredSource {
-  readonly index: number
-  contents: SourceContents
-  /** Sorted like `contents.entries`. The array is replaced instead of modified, so generations can refer to it. */
-  candidates: readonly Candidate[]
-  /** Why the last scan failed. */
-  fault: Diagnostic | undefined
-  /** Why the latest contents cannot be stored. */
-  storeFault: Diagnostic | undefined
-  /** True if the source was never shown before; undefined until its first contents arrive. */
-  isFirst: boolean | undefined
-  /** The contents about which the registry is deciding, or about which it decided last. */
-  next: SourceContents
-  isPresent(location: string): boolean
 }
 
 /**
@@ -104,21 +71,15 @@ export class SkillRegistry {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #slots: SourceSlot[] = []
-  readonly #names: NameIndex
+  readonly #names: NameGroups
   readonly #lastGood: LastGood
   readonly #builder: CandidateBuilder
   readonly #digest: GenerationDigest
   readonly #remarks = new WeakMap<Skill, readonly Diagnostic[]>()
   readonly #folders = new WeakMap<Skill, FolderSeat>()
-  readonly #subscriptions: Subscriptions
-  readonly #watchers = new Set<() => void>()
-  /** The number of folders whose newest text is live in only one conversation. */
-  #written = 0
-  #current: Generation
+  readonly #published: Published
   #queue: Promise<void> = Promise.resolve()
-  #isClosed = false
-  /** Time at which the registry last yielded to the event loop. */
-  #sliceBegan = 0
+  #slices: Slices
 
   constructor(options: SkillRegistryOptions) {
     const clock = options.clock ?? systemClock
@@ -127,7 +88,7 @@ export class SkillRegistry {
     this.#onDuplicate = options.onDuplicate ?? 'first-wins'
     this.#clock = clock
     this.#logger = logger
-    this.#names = new NameIndex(this.#onDuplicate, error =>
+    this.#names = new NameGroups(this.#onDuplicate, error =>
       logger.error('onDuplicate failed; the first skill is served', { error }),
     )
     this.#lastGood = new LastGood(options.store, hasher, options.shared)
@@ -143,25 +104,15 @@ export class SkillRegistry {
       logger,
     })
     this.#digest = new GenerationDigest(hasher)
-    this.#subscriptions = new Subscriptions({
-      clock,
-      deadlineMs: options.subscriberDeadlineMs ?? DEFAULT_SUBSCRIBER_DEADLINE_MS,
-      onError: (error, phase) => logger.error('a subscriber failed', { phase, error }),
-    })
-    this.#current = createGeneration({
-      number: 0,
-      digest: this.#digest.compute(),
-      skills: Object.freeze([]),
-      createReports: () => [],
-      findWritten: nothingWritten,
-      findIn: () => undefined,
-      sources: [],
-    })
+    this.#slices = new Slices(clock)
+    const first = this.#createGeneration(0, Object.freeze([]), [])
+    const { subscriberDeadlineMs = DEFAULT_SUBSCRIBER_DEADLINE_MS } = options
+    this.#published = new Published({ first, clock, logger, subscriberDeadlineMs })
   }
 
   /** The newest generation. Read `current` once, and use the same generation for all related questions. */
   get current(): Generation {
-    return this.#current
+    return this.#published.current
   }
 
   /**
@@ -175,23 +126,7 @@ export class SkillRegistry {
         `two sources have the label ${quote(source.label)}; give each its own, for example directory(path, { label: "team" })`,
       )
     }
-    const { label, origin, trust, reading } = source
-    this.#slots.push({
-      label,
-      origin,
-      trust,
-      ...(reading === undefined ? {} : { reading }),
-      index: this.#slots.length,
-      contents: EMPTY_CONTENTS,
-      candidates: [],
-      fault: undefined,
-      storeFault: undefined,
-      isFirst: undefined,
-      next: EMPTY_CONTENTS,
-      isPresent(location) {
-        return indexOfLocation(this.next, location) >= 0
-      },
-    })
+    this.#slots.push(createSlot(source, this.#slots.length))
   }
 
   /**
@@ -252,7 +187,7 @@ export class SkillRegistry {
 
   /** Returns true if a source of this registry has the given origin. */
   isKnown(origin: string): boolean {
-    return this.#slots.some(slot => slot.origin === origin)
+    return this.#slotOf(origin) !== undefined
   }
 
   /**
@@ -269,13 +204,12 @@ export class SkillRegistry {
    * removed.
    */
   findNewest({ origin, location }: FolderPlace): Skill | undefined {
-    const slot = this.#slots.find(each => each.origin === origin)
-    return slot?.contents.entries.find(entry => entry.location === location)?.skill
+    return this.#slotOf(origin)?.contents.entries.find(entry => entry.location === location)?.skill
   }
 
   /** Returns the folder of a skill, even if the skill is not served; `undefined` if no source has this folder. */
   findFolder(place: FolderPlace): FolderOnDisk | undefined {
-    const slot = this.#slots.find(({ origin }) => origin === place.origin)
+    const slot = this.#slotOf(place.origin)
     const index = slot === undefined ? -1 : indexOfLocation(slot.next, place.location)
     return index < 0 ? undefined : folderOf(place, slot?.next.entries[index])
   }
@@ -322,7 +256,7 @@ export class SkillRegistry {
    * read it.
    */
   async readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined> {
-    const slot = this.#slots.find(({ origin }) => origin === place.origin)
+    const slot = this.#slotOf(place.origin)
     if (slot === undefined) return undefined
     const candidate = slot.candidates.find(({ entry }) => entry.location === place.location)
     const known = [candidate?.entry.skill, candidate?.live].find(skill => skill?.revision === revision)
@@ -339,7 +273,7 @@ export class SkillRegistry {
     const place = this.placeOf(served)
     const skill = place === undefined ? undefined : await this.readRevision(place, revision)
     // Find the candidate after the wait, because a decision may have replaced it.
-    const slot = this.#slots.find(({ origin }) => origin === place?.origin)
+    const slot = this.#slotOf(place?.origin)
     const candidate = slot?.candidates.find(({ entry }) => entry.location === place?.location)
     if (skill === undefined || slot === undefined || candidate === undefined) return undefined
     return this.#builder.isReadable(slot, candidate, skill, reading) ? skill : undefined
@@ -365,7 +299,7 @@ export class SkillRegistry {
         if (fresh.length > 0) await this.#apply(slot, slot.contents, { fresh, removed: [], moves: [] })
       })
     }
-    return this.#current
+    return this.current
   }
 
   /**
@@ -375,43 +309,21 @@ export class SkillRegistry {
    */
   subscribe(subscriber: UpdateSubscriber, options?: SubscribeOptions): () => void {
     checkOptions('subscribe()', options, KNOWN_SUBSCRIBE)
-    return this.#subscriptions.add(subscriber, options?.phase ?? 'events')
+    return this.#published.subscribe(subscriber, options?.phase ?? 'events')
   }
 
   /**
    * Yields the current generation, then each newer one. A slow reader skips intermediate generations. Waiting for the
    * next generation keeps the process alive.
    */
-  async *watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
-    let wake = (): void => undefined
-    const onChange = (): void => wake()
-    this.#watchers.add(onChange)
-    signal?.addEventListener('abort', onChange, { once: true })
-    try {
-      let shown: Generation | undefined
-      while (!this.#isClosed && signal?.aborted !== true) {
-        if (shown !== this.#current) {
-          shown = this.#current
-          yield shown
-          continue
-        }
-        // Disk watchers do not keep the process alive, so this timer keeps the process alive while a reader waits.
-        const release = this.#clock.after(LONGEST_TIMER_MS, () => undefined)
-        await new Promise<void>(resolve => {
-          wake = resolve
-        })
-        release()
-      }
-    } finally {
-      this.#watchers.delete(onChange)
-      signal?.removeEventListener('abort', onChange)
-    }
+  watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
+    return this.#published.watch(signal)
   }
 
   /** Resolves when every update that was committed before this call has reached all subscribers. */
   async delivered(): Promise<void> {
     await this.#queue
-    await this.#subscriptions.delivered()
+    await this.#published.delivered()
   }
 
   /**
@@ -419,9 +331,12 @@ export class SkillRegistry {
    * Idempotent.
    */
   async close(): Promise<void> {
-    this.#isClosed = true
-    for (const wake of this.#watchers) wake()
+    this.#published.close()
     await this.delivered()
+  }
+
+  #slotOf(origin: string | undefined): SourceSlot | undefined {
+    return this.#slots.find(slot => slot.origin === origin)
   }
 
   /** Runs tasks one after the other. A failed task does not stop the next one. */
@@ -429,10 +344,10 @@ export class SkillRegistry {
     const slot = this.#slots.find(each => each.label === label)
     if (slot === undefined) throw new SkillError('INVALID_OPTION', `there is no source ${quote(label)}`)
     const turn = this.#queue.then(async () => {
-      if (this.#isClosed) throw new SkillError('CLOSED', 'the registry is closed')
-      this.#sliceBegan = this.#clock.monotonic()
+      if (this.#published.isClosed) throw new SkillError('CLOSED', 'the registry is closed')
+      this.#slices = new Slices(this.#clock)
       await work(slot)
-      return this.#current
+      return this.current
     })
     this.#queue = turn.then(
       () => undefined,
@@ -445,10 +360,10 @@ export class SkillRegistry {
     if (contents === slot.contents && slot.fault === undefined) return
     // Read the decisions first, because an agent in another process records each write before it writes the file.
     this.#builder.refresh()
-    const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
+    const paired = pairWithCandidates(slot.candidates, contents.entries)
     slot.fault = undefined
     slot.isFirst ??= !this.#lastGood.isKnown(slot.origin)
-    await this.#pauseIfDue()
+    await this.#slices.pauseIfDue()
     await this.#apply(slot, contents, paired)
     slot.isFirst = false
     this.#lastGood.markKnown(slot.origin)
@@ -467,7 +382,7 @@ export class SkillRegistry {
     for (let undecided: readonly FreshEntry[] = fresh; undecided.length > 0; ) {
       const restored = await this.#restore(slot, undecided)
       const overtaken: FreshEntry[] = []
-      await this.#inSlices(undecided, pair => {
+      await this.#slices.each(undecided, pair => {
         const candidate = this.#builder.build(slot, pair, restored)
         if (candidate === undefined) overtaken.push(pair)
         else after.push(candidate)
@@ -477,12 +392,9 @@ export class SkillRegistry {
     }
     for (const candidate of removed) this.#builder.forget(slot, candidate)
     const before = [...removed, ...fresh.flatMap(({ old }) => old ?? [])]
-    this.#written += after.filter(isWritten).length - before.filter(isWritten).length
-    const told = new ReportChanges(this.#names, before, after)
-    await this.#inSlices(before, candidate => this.#names.remove(candidate))
-    await this.#inSlices(after, candidate => this.#names.add(candidate))
-    const changes = await this.#findChanges(told.was)
-    const reports = await this.#findReports(told, after)
+    const changed = await this.#names.replace(before, after, this.#slices)
+    const changes = await findServedChanges(changed, this.#slices, this.#digest)
+    const reports = await findChangedReports([...changed.values()], this.#slices)
     const candidates = applySorted(
       slot.candidates,
       [
@@ -491,7 +403,7 @@ export class SkillRegistry {
       ],
       candidate => candidate.entry.location,
     )
-    await this.#pauseIfDue()
+    await this.#slices.pauseIfDue()
     slot.contents = contents
     slot.candidates = candidates
     // If a copy was added or removed, publish a new generation even if no served skill changed.
@@ -504,64 +416,9 @@ export class SkillRegistry {
     const restored: [string, Skill | undefined][] = []
     for (let i = 0; i < fresh.length; i += RESTORE_SLICE) {
       restored.push(...(await this.#builder.restore(slot, fresh.slice(i, i + RESTORE_SLICE))))
-      await this.#pauseIfDue()
+      await this.#slices.pauseIfDue()
     }
     return new Map(restored)
-  }
-
-  /**
-   * Returns the reports that changed, both about the folders of this commit and about other folders that compete for
-   * the same names.
-   */
-  async #findReports(told: ReportChanges, after: readonly Candidate[]): Promise<readonly SkillReport[]> {
-    const reports: SkillReport[] = []
-    await this.#inSlices(after, candidate => {
-      const report = told.find(candidate)
-      if (report !== undefined) reports.push(report)
-    })
-    const seen = new Set(after)
-    await this.#inSlices([...told.was.keys()], name => {
-      for (const candidate of told.affected(name)) {
-        if (seen.has(candidate)) continue
-        seen.add(candidate)
-        reports.push(told.report(candidate))
-      }
-    })
-    return reports
-  }
-
-  /**
-   * Returns the changes that readers will see. `was` maps each affected name to the candidate that served the name
-   * before the commit.
-   */
-  async #findChanges(was: ReadonlyMap<string, Candidate | undefined>): Promise<ServedChanges> {
-    const served: ServedChanges['served'] = []
-    const changes: SkillChange[] = []
-    await this.#inSlices([...was], ([name, before]) => {
-      const [old, now] = [before?.live, this.#names.winner(name)?.live]
-      if (old === now) return
-      served.push({ key: name, item: now })
-      this.#digest.put(name, now)
-      const change = toChange(name, old, now)
-      if (change !== undefined) changes.push(change)
-    })
-    return { served, changes: sortChanges(changes) }
-  }
-
-  /**
-   * Processes large batches in slices, and yields to the event loop between slices. Readers see no change before `#publish`.
-   */
-  async #inSlices<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
-    for (let i = 0; i < items.length; i += SLICE) {
-      await this.#pauseIfDue()
-      for (const item of items.slice(i, i + SLICE)) work(item)
-    }
-  }
-
-  async #pauseIfDue(): Promise<void> {
-    if (this.#clock.monotonic() - this.#sliceBegan < SLICE_MS) return
-    await new Promise<void>(resolve => void this.#clock.after(0, resolve))
-    this.#sliceBegan = this.#clock.monotonic()
   }
 
   /** Replaces the current generation and notifies watchers and subscribers. */
@@ -571,51 +428,20 @@ export class SkillRegistry {
     reports: readonly SkillReport[],
     hasMoved: boolean,
   ): void {
-    const sources = this.#slots.map(({ label, contents, fault, storeFault }) => ({
-      label,
-      diagnostics: [
-        // After repeated failures of a source, only the latest fault is shown.
-        ...contents.diagnostics.filter(({ code }) => code !== fault?.code),
-        ...[fault, storeFault].filter(each => each !== undefined),
-      ],
-    }))
-    const isSourceSame = JSON.stringify(sources) === JSON.stringify(this.#current.sources())
+    const sources = this.#slots.map(toSourceReport)
+    const isSourceSame = JSON.stringify(sources) === JSON.stringify(this.current.sources())
     if (served.length === 0 && reports.length === 0 && !hasMoved && isSourceSame) return
-    const previous = this.#current
-    const candidates = this.#slots.map(each => each.candidates)
-    const hasWritten = this.#written > 0
+    const previous = this.current
     const skills =
       served.length === 0 ? previous.list() : applySorted(previous.list(), served, skill => skill.name)
-    this.#current = createGeneration({
-      number: previous.number + 1,
-      digest: this.#digest.compute(),
-      skills,
-      createReports: () => createReports(candidates, skills, this.#onDuplicate),
-      findWritten: hasWritten ? id => findWritten(candidates, skills, this.#onDuplicate, id) : nothingWritten,
-      findIn: (source, name) => findIn(candidates, source, name),
-      sources: Object.freeze(sources),
-    })
-    for (const wake of this.#watchers) wake()
-    const { number } = this.#current
+    const number = previous.number + 1
+    const generation = this.#createGeneration(number, skills, Object.freeze(sources))
     this.#logger.debug('generation', { number, source: slot.label, changes: changes.length })
-    this.#subscriptions.publish({ previous, generation: this.#current, changes, reports })
+    this.#published.publish({ previous, generation, changes, reports })
   }
-}
 
-function indexOfLocation({ entries }: SourceContents, location: string): number {
-  return binarySearch(entries, location, entry => entry.location)
-}
-
-function nothingWritten(): readonly Skill[] {
-  return []
-}
-
-function isWritten({ held }: Candidate): boolean {
-  return held?.conversation !== undefined
-}
-
-interface ServedChanges {
-  /** Maps each changed name to the skill that is served now, if any. */
-  readonly served: { readonly key: string; readonly item: Skill | undefined }[]
-  readonly changes: readonly SkillChange[]
+  #createGeneration(number: number, skills: readonly Skill[], sources: readonly SourceReport[]): Generation {
+    const [digest, groups, policy] = [this.#digest.compute(), this.#names.sorted, this.#onDuplicate]
+    return createGeneration({ number, digest, skills, groups, sources, policy })
+  }
 }

@@ -1,10 +1,6 @@
 import { finishSwaps, hasSwaps } from '../authoring/folder-swap.ts'
-import {
-  type NotedWrite,
-  SkillWriter,
-  type SkillWriterOptions,
-  type SkillWriterParts,
-} from '../authoring/skill-writer.ts'
+import type { NotedWrite, SkillWriterOptions, SkillWriterParts } from '../authoring/skill-write.ts'
+import { SkillWriter } from '../authoring/skill-writer.ts'
 import type { WriteLock } from '../authoring/write-lock.ts'
 import { SkillError } from '../errors.ts'
 import type { EventBus } from '../events/event-bus.ts'

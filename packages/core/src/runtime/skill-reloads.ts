@@ -1,4 +1,4 @@
-import type { SkillReloading } from '../authoring/skill-writer.ts'
+import type { SkillReloading } from '../authoring/skill-write.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { ProgramSlots } from '../script/program-slots.ts'

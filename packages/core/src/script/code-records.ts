@@ -1,7 +1,7 @@
 import type { DecisionStore } from '../history/decisions.ts'
 import type { SkillReview } from '../history/skill-review.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
-import type { ScriptCapability } from '../skill/capabilities.ts'
+import { findMissing, type ScriptCapability } from '../skill/capabilities.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -24,6 +24,11 @@ export class CodeRecords {
   /** Returns the capabilities granted to the scripts of a revision, even if its folder was moved. */
   grantedTo(skill: Skill): readonly ScriptCapability[] {
     return this.#options.review.grantedTo(skill)
+  }
+
+  /** True if a person rejected this revision, or if one of the given capabilities is not granted to it. */
+  isForbidden(skill: Skill, grants: readonly ScriptCapability[]): boolean {
+    return findMissing(grants, this.grantedTo(skill)).length > 0 || this.isRejected(skill)
   }
 
   /** True if a person rejected this revision. */

@@ -19,36 +19,26 @@ export interface Code {
   readonly program: ScriptProgram
 }
 
-/** Code that was scanned without errors. The first call loads this code. */
+/** Code that was scanned without errors. */
 export interface ScannedCode extends Code {
-  readonly kind: 'scanned'
   readonly scan: ScriptScan
-  readonly commands: readonly SkillCommand[]
-}
-
-/** Code that was loaded and checked. */
-export interface StartedCode extends Omit<ScannedCode, 'kind'> {
-  readonly kind: 'started'
-  readonly loaded: LoadedProgram
 }
 
 /** Code that accepts calls. */
-export type ServingCode = ScannedCode | StartedCode
+export interface ServingCode extends ScannedCode {
+  readonly commands: readonly SkillCommand[]
+  /** The loaded and checked program; undefined until the first call loads it. */
+  readonly loaded: LoadedProgram | undefined
+}
 
 const EMPTY_SCHEMA = Object.freeze({ type: 'object', properties: {}, additionalProperties: false })
 
 /**
  * Returns code that accepts calls. The commands come from the loaded program, or from the scan if the code was not loaded yet.
  */
-export function toServing(
-  { skill, program, scan }: Code & Pick<ServingCode, 'scan'>,
-  loaded: LoadedProgram | undefined,
-): ServingCode {
-  if (loaded === undefined) {
-    const commands = scan.commands.map(toCommand).map(withOwnSchema)
-    return { kind: 'scanned', skill, program, scan, commands }
-  }
-  return { kind: 'started', skill, program, scan, commands: loaded.commands.map(withOwnSchema), loaded }
+export function toServing(code: ScannedCode, loaded: LoadedProgram | undefined): ServingCode {
+  const commands = loaded?.commands ?? code.scan.commands.map(toCommand)
+  return { ...code, commands: commands.map(withOwnSchema), loaded }
 }
 
 function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand): SkillCommand {

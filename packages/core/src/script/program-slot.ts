@@ -130,7 +130,7 @@ export class ProgramSlot {
 
   /** The loaded program of the serving code; undefined if the serving code was only scanned. */
   get loaded(): LoadedProgram | undefined {
-    return this.#serving?.kind === 'started' ? this.#serving.loaded : undefined
+    return this.#serving?.loaded
   }
 
   /**
@@ -174,7 +174,7 @@ export class ProgramSlot {
     for (let last: ServingCode | undefined; ; ) {
       const serving = this.#serving
       if (serving === undefined || serving.scan.modules.length === 0 || serving === last) return undefined
-      if (serving.kind === 'started') return serving.loaded
+      if (serving.loaded !== undefined) return serving.loaded
       last = serving
       this.#queue = this.#queue.then(() => this.#check(serving))
       await this.ready()
@@ -214,7 +214,7 @@ export class ProgramSlot {
   }
 
   /** Loads code that was scanned but not loaded yet. */
-  async #check(serving: ScannedCode): Promise<void> {
+  async #check(serving: ServingCode): Promise<void> {
     if (this.#serving !== serving) return
     const isSound = await this.#guard(serving.skill, async () => {
       const outcome = await this.#load(serving, true)
@@ -280,12 +280,12 @@ export class ProgramSlot {
     const failed = this.#serving
     if (this.#isClosed) return
     // Code without scan errors may still fail when it is loaded. Such code must no longer serve.
-    if (failed === undefined || (failed.skill === skill && failed.kind === 'scanned')) {
+    if (failed === undefined || (failed.skill === skill && failed.loaded === undefined)) {
       const older = await this.#restore(skill)
       // During the restore, the permission of the code may have been revoked, or the slot may have been closed.
       const isAllowed = !this.#isClosed && older !== undefined && !this.#isForbidden(older)
       this.#swap(isAllowed ? older : undefined)
-      if (!isAllowed && older?.kind === 'started') await older.loaded.close()
+      if (!isAllowed) await older?.loaded?.close()
       if (this.#isClosed) return
     }
     this.#problems = problems
@@ -327,7 +327,7 @@ export class ProgramSlot {
     const old = this.#serving
     if (old === next) return
     this.#serving = next
-    if (old?.kind === 'started') {
+    if (old?.loaded !== undefined) {
       const { loaded } = old
       const ended = loaded
         .close(ending)
@@ -347,10 +347,7 @@ export class ProgramSlot {
   }
 
   #isForbidden({ skill, program }: Code): boolean {
-    return (
-      findMissing(program.grants, this.#host.records.grantedTo(skill)).length > 0 ||
-      this.#host.records.isRejected(skill)
-    )
+    return this.#host.records.isForbidden(skill, program.grants)
   }
 
   /**
@@ -367,10 +364,7 @@ export class ProgramSlot {
     return await this.#host.runner.scan(skill.name, texts, known, this.#closing.signal)
   }
 
-  async #load(
-    { skill, program, scan }: Code & Pick<ServingCode, 'scan'>,
-    isUrgent: boolean,
-  ): Promise<ProgramLoad> {
+  async #load({ skill, program, scan }: ScannedCode, isUrgent: boolean): Promise<ProgramLoad> {
     const { clock, logger, runner } = this.#host
     const start = clock.monotonic()
     const isReload = this.#serving !== undefined

@@ -1,16 +1,15 @@
 import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import { closeInTurn, waitAtMost } from '../host.ts'
-import { Listeners } from '../listeners.ts'
 import { quote } from '../quote.ts'
 import type { CommandOffer, CommandOffers } from '../reader/command-offer.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
+import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { Skill } from '../skill/skill.ts'
 import { mayExportCommands } from './command.ts'
 import { describeProblem } from './command-not-found.ts'
-import { FileCalls } from './file-calls.ts'
 import { type CommandSwap, ProgramSlot, type SlotHost } from './program-slot.ts'
 import type { ScriptRunner } from './script-runner.ts'
 
@@ -19,6 +18,12 @@ export interface ProgramSlotsOptions extends Omit<SlotHost, 'onSwap' | 'runner' 
   readonly runner: ScriptRunner | undefined
   readonly reader: SkillReader
   readonly registry: SkillRegistry
+}
+
+interface FileCall {
+  readonly skill: Skill
+  readonly grants: readonly ScriptCapability[]
+  readonly stop: AbortController
 }
 
 type SkillPlace = Pick<Skill, 'name' | 'source' | 'location'>
@@ -36,19 +41,19 @@ const CLOSE_MS = 5_000
  * grants change.
  */
 export class ProgramSlots implements CommandOffers {
-  /** Running scripts that were started as files. They are aborted when their permission is revoked. */
-  readonly files: FileCalls
+  /** Called when the command list or the code of a command changes. */
+  onSwap: ((swap: CommandSwap) => void) | undefined
   readonly #options: ProgramSlotsOptions
   readonly #slots = new Map<string, ProgramSlot>()
   readonly #unloaded = new Set<string>()
   /** Slots of removed skills. Commands of these skills may still be running. */
   readonly #leaving = new Set<ProgramSlot>()
-  readonly #listeners = new Listeners<[CommandSwap]>()
+  /** Running scripts that were started as files, not as commands. */
+  readonly #fileCalls = new Set<FileCall>()
   #isClosed = false
 
   constructor(options: ProgramSlotsOptions) {
     this.#options = options
-    this.files = new FileCalls(options.records)
   }
 
   get runner(): ScriptRunner | undefined {
@@ -67,11 +72,6 @@ export class ProgramSlots implements CommandOffers {
       'INVALID_OPTION',
       'the runtime has no runner for scripts; pass scripts: childProcesses() from @skillstoke/scripts to createSkillRuntime()',
     )
-  }
-
-  /** Adds a listener that is called when the command list or the code of a command changes. */
-  subscribe(listener: (swap: CommandSwap) => void): void {
-    this.#listeners.subscribe(listener)
   }
 
   find(skill: Skill): ProgramSlot | undefined {
@@ -112,7 +112,11 @@ export class ProgramSlots implements CommandOffers {
   reconsider(): void {
     for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
     for (const slot of this.#leaving) slot.endForbidden()
-    this.files.endForbidden()
+    for (const { skill, grants, stop } of this.#fileCalls)
+      if (this.#options.records.isForbidden(skill, grants))
+        stop.abort(
+          new SkillError('SCRIPT_REFUSED', `permission to run ${skill.name} was revoked while it ran`),
+        )
   }
 
   /**
@@ -153,6 +157,24 @@ export class ProgramSlots implements CommandOffers {
     return 'unloaded'
   }
 
+  /**
+   * Runs a script that is not a command. Aborts the script when one of its capabilities is revoked, or when the caller
+   * aborts.
+   */
+  async runFile<T>(
+    { skill, grants }: Pick<FileCall, 'skill' | 'grants'>,
+    outer: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const call = { skill, grants, stop: new AbortController() }
+    this.#fileCalls.add(call)
+    try {
+      return await work(AbortSignal.any([call.stop.signal, ...(outer === undefined ? [] : [outer])]))
+    } finally {
+      this.#fileCalls.delete(call)
+    }
+  }
+
   /** Ends all code, and closes the runner. */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -171,11 +193,8 @@ export class ProgramSlots implements CommandOffers {
   #slot(skill: Skill): ProgramSlot {
     const known = this.find(skill)
     if (known !== undefined) return known
-    const slot = new ProgramSlot({
-      ...this.#options,
-      runner: this.requireRunner(),
-      onSwap: swap => this.#listeners.tell(swap),
-    })
+    const onSwap = (swap: CommandSwap): void => this.onSwap?.(swap)
+    const slot = new ProgramSlot({ ...this.#options, runner: this.requireRunner(), onSwap })
     this.#slots.set(keyOf(skill), slot)
     return slot
   }

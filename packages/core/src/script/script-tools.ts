@@ -2,11 +2,9 @@ import type { Conversation } from '../activation/conversation.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
 import { quote } from '../quote.ts'
-import { findByNameOrFolder } from '../reader/find-by-name.ts'
+import { askFor, findByNameOrFolder, suggestInScope } from '../reader/find-by-name.ts'
 import { shortDigest } from '../skill/digest.ts'
-import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
-import { normalizeName } from '../skill/skill-name.ts'
 import { toToolName } from '../skill/tool-name.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
 import { defineTool, defineToolBySchema, type ToolCall } from '../tool/define-tool.ts'
@@ -178,28 +176,22 @@ async function findSkill(
   scripts: SkillScripts,
   requested: string,
 ): Promise<{ readonly skill: Skill } | ToolResult> {
-  const name = normalizeName(requested)
-  const generation = await conversation.reader.refresh(name)
-  const skill = findByNameOrFolder(generation, name, conversation.reader.isInScope)
+  const { reader } = conversation
+  const asked = await askFor(requested, reader)
+  const { name, generation } = asked
+  const skill = findByNameOrFolder(generation, name, reader.isInScope)
   if (skill === undefined) {
-    const near = findNearNames(
-      name,
-      generation.list().flatMap(each => (conversation.reader.isInScope(each.name) ? each.name : [])),
-    )
-    const hint = near.length === 0 ? '' : `; did you mean ${near.map(each => quote(each)).join(' or ')}?`
+    const hint = suggestInScope(asked, reader.isInScope)
     return toolFailure(`no skill ${quote(requested)}${hint}`, { generation: generation.digest })
   }
   if (scripts.isServed(skill)) return { skill }
+  const origin = { generation: generation.digest, skill: skill.name, revision: skill.revision }
   const served = generation.find(skill.name)
   if (served !== undefined && !isSamePlace(served, skill))
-    return toolFailure(`${describeShadowed(skill, served)}; use ${quote(skill.name)}`, {
-      generation: generation.digest,
-      skill: skill.name,
-      revision: skill.revision,
-    })
+    return toolFailure(`${describeShadowed(skill, served)}; use ${quote(skill.name)}`, origin)
   return toolFailure(
     `the scripts of ${quote(skill.name)} are not served; they run after a person approves them`,
-    { generation: generation.digest, skill: skill.name, revision: skill.revision },
+    origin,
   )
 }
 

@@ -95,7 +95,7 @@ export class SkillScripts {
     this.#options = options
     this.#slots = options.slots
     this.#calls = new ObservedCalls(options)
-    this.#slots.subscribe(swap => this.#announce(toCommandsChange(swap)))
+    this.#slots.onSwap = swap => this.#announce(toCommandsChange(swap))
   }
 
   /** True if this runtime runs scripts. */
@@ -264,7 +264,7 @@ export class SkillScripts {
     const grants = records.grantedTo(skill)
     const program = toProgram(skill, grants, reader)
     const call = { skill: skill.name, target: script.path, revision: skill.revision }
-    const outcome = await this.#slots.files.run({ skill, grants }, options.signal, signal =>
+    const outcome = await this.#slots.runFile({ skill, grants }, options.signal, signal =>
       this.#calls.observe(call, { ...options, signal }, observed =>
         runner.runFile(program, script.path, [...script.args, ...args], observed),
       ),

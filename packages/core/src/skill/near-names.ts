@@ -27,6 +27,12 @@ export function findNearNames(wanted: string, names: readonly string[]): string[
     .map(candidate => candidate.name)
 }
 
+/** Returns the end of a message about an unknown name; empty if no name is similar. */
+export function suggest(wanted: string, names: readonly string[]): string {
+  const near = findNearNames(wanted, names).map(each => quote(each))
+  return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
+}
+
 /**
  * Returns the message for an unknown skill name. The message lists similar names. If no name is similar, the message
  * lists some of the available names.

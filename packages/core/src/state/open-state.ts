@@ -1,4 +1,4 @@
-import { checkOptions, type KnownOptions } from '../internal-entry.ts'
+import { checkOptions, closeInTurn, type KnownOptions, silentLogger } from '../internal-entry.ts'
 import type {
   DecisionStore,
   MemoryRevisionLogOptions,
@@ -59,9 +59,10 @@ export async function openState(
   options: OpenStateOptions = {},
 ): Promise<OpenedState> {
   checkOptions('openState()', options, KNOWN)
-  const opened: Closable[] = []
-  const keep = <Part extends Closable>(part: Part): Part => {
-    opened.unshift(part)
+  const opened: (() => Promise<void>)[] = []
+  const close = async (): Promise<void> => await closeInTurn(opened, silentLogger)
+  const keep = <Part extends { close(): Promise<void> }>(part: Part): Part => {
+    opened.unshift(() => part.close())
     return part
   }
   try {
@@ -71,24 +72,11 @@ export async function openState(
     // The decisions are opened last. `openDecisions` reports damage only once, so a failure after this report would
     // lose the report.
     const decisions = keep(await openDecisions(directory, options.decisions))
-    const close = async (): Promise<void> => await closeAll(opened)
     // Not enumerable, because the runtime refuses unknown options of `state`.
     const ends = { close: { value: close }, [Symbol.asyncDispose]: { value: close } }
     return Object.defineProperties({ store, decisions, history, writeLock }, ends) as OpenedState
   } catch (thrown) {
-    await closeAll(opened)
+    await close()
     throw thrown
   }
-}
-
-interface Closable {
-  /** Idempotent. */
-  close(): Promise<void>
-}
-
-/** Closes all parts of the state in order, then throws the first failure. */
-async function closeAll(parts: readonly Closable[]): Promise<void> {
-  const failures: unknown[] = []
-  for (const part of parts) await part.close().catch((thrown: unknown) => failures.push(thrown))
-  if (failures.length > 0) throw failures[0]
 }
