@@ -3,13 +3,15 @@
  * be asynchronous.
  */
 export function callHost(callback: () => unknown): void {
-  const warn = (thrown: unknown): void => {
-    process.emitWarning(thrown instanceof Error ? thrown : String(thrown))
-  }
   try {
     const result = callback()
     if (result instanceof Promise) result.catch(warn)
   } catch (thrown) {
     warn(thrown)
   }
+}
+
+/** Prints a failure of the host as a warning. */
+export function warn(thrown: unknown): void {
+  process.emitWarning(thrown instanceof Error ? thrown : String(thrown))
 }

@@ -50,6 +50,8 @@ export interface FeedState {
   readonly others: ReadonlyMap<string, OtherSubject>
   /** Channels whose epoch is not filled. Their heads of an earlier epoch stay until a list of the channel comes. */
   readonly awaited: ReadonlySet<string>
+  /** Whether a head stays that the stream does not contain. */
+  readonly isRetaining: boolean
   /** Whether every newest message has its effect, so that the next process may continue from the sequence. */
   readonly isComplete: boolean
 }
@@ -62,6 +64,7 @@ export const EMPTY_STATE: FeedState = {
   announcements: new Map(),
   others: new Map(),
   awaited: new Set(),
+  isRetaining: false,
   isComplete: true,
 }
 

@@ -1,27 +1,20 @@
 import { SkillError } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
-import { callHost } from './call-host.ts'
+import { defined, Listeners, toMessage } from '@skillstoke/core/internal'
+import { warn } from './call-host.ts'
 import { type FeedState, type KnownEpoch, newestSeq } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
-import { ALL_LIVE, BEAT_SUBJECT, EPOCH_SUBJECT, fromLiveSubject, HEADS } from './fleet-subjects.ts'
+import { BEAT_SUBJECT, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
 import { HeadTable } from './head-table.ts'
 import { readDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import { jitter, retryDelayMs } from './retry-timer.ts'
+import { jitter, RetryTimer } from './retry-timer.ts'
+import { ServerLink } from './server-link.ts'
 import type { WaitingHead } from './waiting-heads.ts'
 
-/** Without any message for this time, the server is asked whether it still answers. */
-const SILENCE_MS = 2_500
 const TICK_MS = 500
-/** After a silence, many agents hear the servers at the same moment, so each one waits for a random time. */
-const RECOVERY_JITTER_MS = 2_000
 /** Interval of the requests that find lost messages, with 25 % jitter. */
 const PROBE_MS = 20_000
-/** If the server answers but its beats stay away for this time, the feed moves to another server. */
-const NO_BEAT_MS = 10_000
-const MOVE_AGAIN_MS = 60_000
-const LIVE_PLACE = { stream: HEADS, toSubject: fromLiveSubject }
 /** How often a lagging replica is asked again. */
 const LAG_ATTEMPTS = 8
 
@@ -35,46 +28,68 @@ export interface FeedHealth {
   readonly lastError?: string
 }
 
+/** What the next read does. `check`: it also compares the epoch, the order and the number of messages. */
+type Due = 'nothing' | 'read' | 'check'
+
 /**
  * Follows the heads of a fleet: one subscription to the republished stream, and batched reads after a gap, after a
  * reconnect and every 30 seconds. Messages only ever move the feed forward within an epoch.
+ *
+ * ```text
+ *                gap, reload()                        reconnect, probe, suspicion, failure
+ *   nothing ----------------------> read ---------------------------------------------------> check
+ *     ^  ^                           |                                                          |
+ *     |  +------ heads are read -----+                                                          |
+ *     +------------------------- epoch, order, heads and count are read ------------------------+
+ * ```
+ *
+ * After a failed read, `RetryTimer` asks the listeners again. A live message that is the next one is applied at once, if
+ * nothing is due.
  */
 export class FleetFeed {
   readonly #connection: FleetConnection
-  #table: HeadTable
+  readonly #link: ServerLink
+  readonly #retry = new RetryTimer(() => {
+    // A lost connection reports when it is back.
+    if (this.#link.engine === undefined || this.#link.isLinked) this.#news.tell()
+  })
+  readonly #news = new Listeners(warn)
+  readonly #recoveries = new Listeners(warn)
   /** Stored states that the table was not compared with yet. */
   readonly #resumed: FeedState[] = []
-  readonly #listeners = new Set<() => void>()
-  readonly #recoveryListeners = new Set<() => void>()
-  #engine: NatsEngine | undefined
-  #unsubscribe: (() => void) | undefined
+  #table: HeadTable
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
-  /** Whether messages may have been missed since the last read. */
-  #isDirty = true
-  /** Whether the epoch and the number of messages are to be compared: after a reconnect, and every 30 seconds. */
-  #isUnchecked = true
-  #isLinked = false
+  #due: Due = 'check'
+  /** The highest sequence that was heard of. */
   #newestSeen = 0
-  /** When the servers were heard last, and when the last message came. */
-  #heardAt = 0
-  #messageAt = 0
-  #recovery: NodeJS.Timeout | undefined
-  #beatAt: number | undefined
-  #movedAt = 0
-  #probeAt = 0
-  #staleSince: number | undefined = Date.now()
-  #lastError: string | undefined
   /** A message that was heard although it should have been known. */
   #suspect: StoredMessage | undefined
-  /** How many reads have failed in a row, and until when no listener is asked to read again. */
-  #failures = 0
-  #quietUntil = 0
+  #probeAt = 0
+  /** Since when and why the feed may miss changes; absent if it is up to date. */
+  #stale: { readonly since: number; readonly reason?: string } | undefined = { since: Date.now() }
   #isClosed = false
 
   constructor(connection: FleetConnection) {
     this.#connection = connection
     this.#table = new HeadTable(connection.trusted)
+    this.#link = new ServerLink({
+      onMessage: message => this.#hear(message),
+      onLost: reason => {
+        this.#noteStale(reason)
+        this.#request('read') // which fails, so that the sources report it
+      },
+      onBack: () => {
+        this.#retry.cancel()
+        this.#request('check')
+      },
+      onGap: () => this.#request('read'),
+      onRecovery: () => {
+        this.#retry.cancel()
+        if (this.hasNews) this.#news.tell()
+        this.#recoveries.tell()
+      },
+    })
   }
 
   /** The newest state that is complete. */
@@ -88,29 +103,26 @@ export class FleetFeed {
   }
 
   get health(): FeedHealth {
+    const { engine, isLinked } = this.#link
     return {
-      isConnected: this.#isLinked,
-      ...(this.#engine === undefined ? {} : { server: this.#engine.version }),
-      ...(this.#staleSince === undefined ? {} : { staleSince: this.#staleSince }),
-      ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
+      isConnected: isLinked,
+      ...defined({ server: engine?.version, staleSince: this.#stale?.since, lastError: this.#stale?.reason }),
     }
   }
 
   /** Whether the feed has heard of something that it has not read. */
   get hasNews(): boolean {
-    return this.#isDirty
+    return this.#due !== 'nothing'
   }
 
   /** Calls back after each change of the state, and when the feed may be outdated. Returns a function that ends this. */
   onNews(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#news.subscribe(listener)
   }
 
   /** Calls back soon after a reconnect, and after the first message that follows a silence. Returns a function that ends this. */
   onRecovery(listener: () => void): () => void {
-    this.#recoveryListeners.add(listener)
-    return () => this.#recoveryListeners.delete(listener)
+    return this.#recoveries.subscribe(listener)
   }
 
   /**
@@ -119,7 +131,7 @@ export class FleetFeed {
    */
   resume(state: FeedState): void {
     this.#resumed.push(state)
-    if (this.#engine === undefined && this.#running === undefined) this.#takeResumed()
+    if (this.#link.engine === undefined && this.#running === undefined) this.#takeResumed()
   }
 
   /**
@@ -128,14 +140,14 @@ export class FleetFeed {
    */
   async reload(): Promise<void> {
     await this.#running?.catch(() => undefined) // it may have begun before the call
-    this.#isDirty = true
+    this.#need('read')
     await this.#run()
   }
 
   /** Resolves when everything that the feed has heard of before the call is in the state. @throws {SkillError} IO_FAILED */
   async settle(): Promise<void> {
     await this.#running
-    if (this.#isDirty) await this.#run()
+    if (this.hasNews) await this.#run()
   }
 
   /** Lets the next read go on until a sequence that the leader has. A replica may be behind. */
@@ -145,21 +157,19 @@ export class FleetFeed {
 
   close(): void {
     this.#isClosed = true
-    this.#isLinked = false
     this.#noteStale('the connection is closed')
     clearInterval(this.#timer)
-    clearTimeout(this.#recovery)
-    this.#unsubscribe?.()
-    this.#listeners.clear()
-    this.#recoveryListeners.clear()
+    this.#link.close()
+    this.#retry.cancel()
+    this.#news.clear()
+    this.#recoveries.clear()
   }
 
   #takeResumed(): void {
     for (const state of this.#resumed.splice(0)) {
       if (!isAhead(state, this.#table)) continue
       this.#table.resume(state)
-      this.#isDirty = true
-      this.#isUnchecked = true
+      this.#need('check')
     }
   }
 
@@ -171,13 +181,12 @@ export class FleetFeed {
   async #catchUp(): Promise<void> {
     this.#takeResumed()
     if (!this.#isClosed) this.#timer ??= setInterval(() => void this.#tick(), TICK_MS).unref()
-    const isUnchecked = this.#isUnchecked
+    const isUnchecked = this.#due === 'check'
     const { heads } = this.state
     try {
       const engine = await this.#connection.open()
-      this.#follow(engine)
-      this.#isDirty = false
-      this.#isUnchecked = false
+      this.#link.follow(engine)
+      this.#due = 'nothing'
       this.#table.forgetNewEpoch()
       if (isUnchecked) await this.#checkEpoch(engine)
       await this.#readNew(engine, this.#table)
@@ -185,86 +194,39 @@ export class FleetFeed {
       if (newEpoch !== undefined) await this.#enterEpoch(engine, newEpoch)
       if (isUnchecked) await this.#checkCount(engine)
       this.#probeAt = performance.now() + jitter(PROBE_MS)
-      this.#failures = 0
-      this.#quietUntil = 0
-      if (this.#isLinked) this.#noteFresh()
+      this.#retry.cancel()
+      if (this.#link.isLinked) this.#stale = undefined
     } catch (thrown) {
-      this.#isDirty = true
-      this.#isUnchecked = true
+      this.#need('check')
       this.#noteStale(toMessage(thrown))
-      this.#quietUntil = performance.now() + retryDelayMs(this.#failures++)
       if (this.#isClosed) throw new SkillError('CLOSED', 'the connection to the fleet is closed')
+      this.#retry.noteFailure()
       throw thrown
     } finally {
-      if (this.state.heads !== heads) this.#tell()
+      if (this.state.heads !== heads) this.#news.tell()
     }
   }
 
-  /** Subscribes on a new connection. */
-  #follow(engine: NatsEngine): void {
-    if (this.#engine === engine) return
-    this.#unsubscribe?.()
-    this.#engine = engine
-    this.#isLinked = true
-    this.#beatAt = undefined
-    this.#heardAt = performance.now()
-    this.#messageAt = this.#heardAt
-    this.#unsubscribe = engine.subscribeLive(ALL_LIVE, LIVE_PLACE, message => this.#hear(message))
-    void engine.followStatus(({ type }) => {
-      if (type === 'disconnect') {
-        this.#isLinked = false
-        this.#noteStale('the connection is lost')
-        this.#requestRead() // which fails, so that the sources report it
-      } else if (type === 'reconnect') {
-        this.#isLinked = true
-        this.#heardAt = performance.now()
-        this.#messageAt = this.#heardAt
-        this.#beatAt = undefined
-        this.#isUnchecked = true
-        this.#quietUntil = 0
-        this.#requestRead()
-        this.#recover()
-      } else if (type === 'slowConsumer') this.#requestRead()
-      else if (type === 'close') this.#isLinked = false
-    })
-  }
-
   #hear(message: StoredMessage): void {
-    const now = performance.now()
-    this.#heardAt = now
-    if (now - this.#messageAt > SILENCE_MS) this.#recover()
-    this.#messageAt = now
-    if (message.subject === BEAT_SUBJECT) this.#beatAt = now
     if (this.#table.isBehind(message)) {
       this.#suspect = message
-      this.#isUnchecked = true
-      this.#requestRead()
+      this.#request('check')
       return
     }
     this.#newestSeen = Math.max(this.#newestSeen, message.seq)
     if (message.seq <= this.#table.seq) return
+    const isEpoch = message.subject === EPOCH_SUBJECT
+    if (isEpoch) this.#retry.cancel()
     const isNext = message.seq === this.#table.seq + 1
-    if (message.subject === EPOCH_SUBJECT) this.#quietUntil = 0
-    if (!isNext || message.subject === EPOCH_SUBJECT || this.#running !== undefined || this.#isDirty) {
-      this.#requestRead()
+    if (!isNext || isEpoch || this.#running !== undefined || this.hasNews) {
+      this.#request('read')
       return
     }
     const { heads } = this.#table.state
     this.#table.apply(message)
     this.#table.publish()
-    this.#noteFresh()
-    if (this.#table.state.heads !== heads) this.#tell()
-  }
-
-  /** Ends the pauses after failures, because a message after a silence shows that the servers are back. */
-  #recover(): void {
-    this.#recovery ??= setTimeout(() => {
-      this.#recovery = undefined
-      this.#failures = 0
-      this.#quietUntil = 0
-      if (this.#isDirty) this.#tell()
-      for (const listener of this.#recoveryListeners) callHost(listener)
-    }, Math.random() * RECOVERY_JITTER_MS).unref()
+    this.#stale = undefined
+    if (this.#table.state.heads !== heads) this.#news.tell()
   }
 
   /** Reads the epoch, and takes a snapshot if it is another one. */
@@ -381,48 +343,27 @@ export class FleetFeed {
   }
 
   async #tick(): Promise<void> {
-    const engine = this.#engine
-    if (this.#isClosed || (engine !== undefined && !this.#isLinked)) return
-    if (this.#isDirty && this.#failures > 0 && this.#running === undefined) this.#requestRead()
-    if (engine === undefined) return
+    if (!this.#link.isLinked) return
     const now = performance.now()
     if (now > this.#probeAt && this.#running === undefined) {
       this.#probeAt = now + jitter(PROBE_MS)
-      this.#isUnchecked = true
-      this.#requestRead()
+      this.#request('check')
     }
-    if (now - this.#heardAt < SILENCE_MS) return
-    const isAlive = await engine.checkAlive()
-    this.#heardAt = performance.now()
-    if (this.#isClosed) return
-    if (!isAlive) {
-      this.#noteStale(`${engine.server} does not answer`)
-      return
-    }
-    const isCutOff = this.#beatAt !== undefined && now - this.#beatAt > NO_BEAT_MS
-    if (!isCutOff || now - this.#movedAt < MOVE_AGAIN_MS) return
-    this.#movedAt = now
-    await engine.moveAway()
+    await this.#link.check()
+  }
+
+  #need(due: Due): void {
+    if (this.#due !== 'check') this.#due = due
   }
 
   /** Asks the listeners to read. After a failure, they are asked at growing intervals. */
-  #requestRead(): void {
-    this.#isDirty = true
-    if (performance.now() >= this.#quietUntil) this.#tell()
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) callHost(listener)
-  }
-
-  #noteFresh(): void {
-    this.#staleSince = undefined
-    this.#lastError = undefined
+  #request(due: Due): void {
+    this.#need(due)
+    if (!this.#retry.isWaiting) this.#news.tell()
   }
 
   #noteStale(reason: string): void {
-    this.#staleSince ??= Date.now()
-    this.#lastError = reason
+    this.#stale = { since: this.#stale?.since ?? Date.now(), reason }
   }
 }
 

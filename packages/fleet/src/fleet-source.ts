@@ -3,6 +3,7 @@ import {
   checkChoice,
   checkOptions,
   type KnownOptions,
+  Listeners,
   mapConcurrently,
   toMessage,
 } from '@skillstoke/core/internal'
@@ -22,7 +23,7 @@ import {
   type TreeFetcher,
 } from '@skillstoke/core/source'
 import { downloadFile } from './blobs.ts'
-import { callHost } from './call-host.ts'
+import { warn } from './call-host.ts'
 import { downloadOnce } from './download-once.ts'
 import type { FeedState, Head } from './feed-state.ts'
 import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
@@ -77,6 +78,7 @@ const SWEEP_MS = 300_000
 const STORED_WAIT_MS = 3_000
 /** Limit for one fetch. A server that does not answer is noticed sooner, so this is for slow connections. */
 const TIMEOUT_MS = 300_000
+/** How many skills are retrieved at the same time, and how many files of each. */
 const AT_ONCE = 8
 /**
  * Returns a source that follows one channel of a fleet. A published version is visible a few milliseconds later. Without
@@ -159,6 +161,16 @@ interface FleetSkill extends ListedSkill {
   readonly head: Head
 }
 
+type DownloadContext = Pick<FetchContext, 'store' | 'signal'>
+
+/** A skill, or a coming publication. */
+interface WithFiles {
+  readonly files: readonly ManifestFile[]
+}
+
+/** Why files could not be retrieved. */
+type Faults = ReadonlyMap<Digest, unknown>
+
 /** A head whose files could not be retrieved. */
 interface RetrievalFailure extends ReplacedHead {
   readonly notice: Diagnostic
@@ -181,14 +193,11 @@ class FleetFetcher implements TreeFetcher {
   /** Whether the feed reads for this source. What it tells then, this source sees anyway. */
   #isReading = false
   #onNews: (() => void) | undefined
-  #stopNews: (() => void) | undefined
-  readonly #prefetchListeners = new Set<() => void>()
+  readonly #prefetches = new Listeners(warn)
   /** Ends when all prefetches have ended, which run one after the other. Never rejects. */
   #prefetching: Promise<void> = Promise.resolve()
   /** The coming publication whose files this source has tried to retrieve last. */
   #prefetched: Announcement | undefined
-  /** Downloads that run, by digest: skills may have files in common. */
-  readonly #downloads = new Map<Digest, Promise<void>>()
   #closing = new AbortController()
 
   constructor(target: FleetTarget, channel: string, retrieval: FleetRetrieval) {
@@ -221,18 +230,14 @@ class FleetFetcher implements TreeFetcher {
       }),
       feed.onRecovery(() => this.#retryDownloads()),
     ]
-    this.#stopNews = () => {
-      for (const stop of stops) stop()
-    }
     return () => {
-      this.#stopNews?.()
+      for (const stop of stops) stop()
       this.#onNews = undefined
     }
   }
 
   onPrefetched(listener: () => void): () => void {
-    this.#prefetchListeners.add(listener)
-    return () => this.#prefetchListeners.delete(listener)
+    return this.#prefetches.subscribe(listener)
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
@@ -264,13 +269,7 @@ class FleetFetcher implements TreeFetcher {
       ? describeAwaited(this.channel)
       : describeWaiting([...feed.waiting.values()].filter(({ place }) => place.channel === this.channel))
     if (hindrance !== undefined) notices.push(refuseTreeEntry(this.origin, hindrance, true))
-    const { store } = context
-    const failures = await downloadOnce(
-      store,
-      this.origin,
-      () => this.#countMissing(state, store),
-      async () => await this.#list(state, context),
-    )
+    const failures = await this.#list(state, context)
     notices.push(...failures.map(({ notice }) => notice))
     if (failures.length > 0) this.#retry.noteFailure()
     else this.#retry.noteSuccess()
@@ -285,7 +284,8 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async retrieve(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill> {
-    await this.#download(skill, context)
+    const [failure] = (await this.#download([skill], context)).values()
+    if (failure !== undefined) throw failure
     return skill
   }
 
@@ -302,7 +302,6 @@ class FleetFetcher implements TreeFetcher {
 
   async close(): Promise<void> {
     this.#retry.cancel()
-    this.#stopNews?.()
     this.#shown = undefined
     this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
     await this.#prefetching
@@ -325,41 +324,36 @@ class FleetFetcher implements TreeFetcher {
    * Lists the heads, and retrieves the files that are due. If the files of a head cannot be retrieved, the earlier
    * version stays. Returns the failures.
    */
-  async #list(state: FeedState, context: FetchContext) {
-    const listed = new Map<string, FleetSkill>()
-    const failures: RetrievalFailure[] = []
-    const heads = listHeads(state, this.channel)
-    const listOne = async (head: Head): Promise<void> => {
-      const before = this.#listed.get(head.skill)
-      const skill = before?.head.data === head.data ? before : toListed(head)
-      const isDue = this.#isDue(before, context.store)
-      try {
-        if (isDue && !isRetrieved(skill, context.store)) await this.#download(skill, context)
-        listed.set(head.skill, skill)
-      } catch (thrown) {
-        context.signal.throwIfAborted()
-        keepEarlier(head, toMessage(thrown))
-      }
+  async #list(state: FeedState, context: FetchContext): Promise<readonly RetrievalFailure[]> {
+    const { store } = context
+    const earlier = this.#listed
+    const skills = listHeads(state, this.channel).map(head => {
+      const before = earlier.get(head.skill)
+      return before?.head.data === head.data ? before : toListed(head)
+    })
+    // With `on-load`, a skill that was loaded before is retrieved before its next version is visible.
+    const isDue = (skill: FleetSkill): boolean =>
+      this.#retrieval === 'ahead' || isRetrieved(earlier.get(skill.location), store)
+    const due = skills.filter(skill => !isRetrieved(skill, store) && isDue(skill))
+    const faults = await this.#downloadOnce(due, context)
+    const reasons = new Map<Head, string>()
+    for (const skill of due) {
+      const fault = skill.files.find(({ digest }) => faults.has(digest))
+      if (fault !== undefined) reasons.set(skill.head, toMessage(faults.get(fault.digest)))
     }
-    const keepEarlier = (head: Head, reason: string): void => {
-      const before = this.#listed.get(head.skill)
-      if (before === undefined) listed.delete(head.skill)
-      else listed.set(head.skill, before)
+    const findBefore = ({ skill }: Head): Head | undefined => earlier.get(skill)?.head
+    const unserved = skills.map(({ head }) => head).filter(head => findBefore(head)?.data !== head.data)
+    for (const { head, cause } of findCompanions(unserved, [...reasons.keys()], findBefore))
+      reasons.set(head, `its publication waits for ${cause.skill}`)
+    const listed = skills.flatMap(skill =>
+      reasons.has(skill.head) ? (earlier.get(skill.location) ?? []) : skill,
+    )
+    this.#listed = new Map(listed.map(skill => [skill.location, skill]))
+    return [...reasons].map(([head, reason]) => {
+      const before = findBefore(head)
       const message = `${head.channel}/${head.skill}: ${reason}`
-      failures.push({
-        head,
-        before: before?.head,
-        notice: refuseTreeEntry(this.origin, message, before !== undefined),
-      })
-    }
-    await mapConcurrently(heads, listOne, AT_ONCE, context.signal)
-    const findBefore = ({ skill }: Head): Head | undefined => this.#listed.get(skill)?.head
-    const unserved = heads.filter(head => findBefore(head)?.data !== head.data)
-    const failed = failures.map(({ head }) => head)
-    for (const { head, cause } of findCompanions(unserved, failed, findBefore))
-      keepEarlier(head, `its publication waits for ${cause.skill}`)
-    this.#listed = listed
-    return failures
+      return { head, before, notice: refuseTreeEntry(this.origin, message, before !== undefined) }
+    })
   }
 
   /** Ends the pauses after failed downloads. */
@@ -369,22 +363,6 @@ class FleetFetcher implements TreeFetcher {
     this.#onNews?.()
   }
 
-  /** Counts the files of new versions that are due and not on this machine yet. */
-  #countMissing(state: FeedState, store: SkillStore): number {
-    let count = 0
-    for (const { skill, data, manifest } of listHeads(state, this.channel)) {
-      const before = this.#listed.get(skill)
-      const isNew = before?.head.data !== data && this.#isDue(before, store)
-      if (isNew) count += listMissing(manifest, store).length
-    }
-    return count
-  }
-
-  /** Whether the files of the next version of a skill are retrieved before it is visible. */
-  #isDue(before: FleetSkill | undefined, store: SkillStore): boolean {
-    return this.#retrieval === 'ahead' || isRetrieved(before, store)
-  }
-
   /** Retrieves the files of a coming publication, besides the versions that are served. */
   async #prefetch({ announcements }: FeedState, { store }: FetchContext): Promise<void> {
     const announcement = announcements.get(toAnnouncementSubject(this.channel))
@@ -392,36 +370,44 @@ class FleetFetcher implements TreeFetcher {
     this.#prefetched = announcement
     const { signal } = this.#closing
     try {
-      await downloadOnce(
-        store,
-        this.origin,
-        () => listMissing(announcement, store).length,
-        async () => await this.#download(announcement, { store, signal }),
-      )
+      // After a failure, the publisher repeats the announcement, and in the end names this agent.
+      const faults = await this.#downloadOnce([announcement], { store, signal })
+      if (faults.size === 0) this.#prefetches.tell()
     } catch {
-      return // The publisher repeats the announcement, and in the end names this agent.
+      // The source is closed.
     }
-    for (const listener of this.#prefetchListeners) callHost(listener)
   }
 
-  async #download(
-    skill: Pick<FleetSkill, 'files'>,
-    { store, signal }: Pick<FetchContext, 'store' | 'signal'>,
-  ): Promise<void> {
-    const engine = await this.fleet.open()
-    const missing = listMissing(skill, store)
+  async #downloadOnce(wanted: readonly WithFiles[], context: DownloadContext): Promise<Faults> {
+    const files = wanted.flatMap(each => each.files)
+    const countMissing = (): number => listMissing(files, context.store).length
+    const work = async (): Promise<Faults> => await this.#download(wanted, context)
+    return await downloadOnce(context.store, this.origin, countMissing, work)
+  }
+
+  /**
+   * Retrieves the files that the store does not have. The first failure of a skill ends the downloads of its files. Returns
+   * why files could not be retrieved.
+   */
+  async #download(wanted: readonly WithFiles[], { store, signal }: DownloadContext): Promise<Faults> {
+    const faults = new Map<Digest, unknown>()
+    const begun = new Set<Digest>()
     // Each file is stored as it arrives, so that an attempt that is interrupted has not to begin again.
     const download = async (file: ManifestFile): Promise<void> =>
-      store.put(file.digest, await downloadFile(engine, file, signal))
-    const downloadOrWait = async (file: ManifestFile): Promise<void> => {
-      const running = this.#downloads.get(file.digest)
-      if (running !== undefined) await running.catch(() => undefined) // it may end with a signal of its own
-      if (store.has(file.digest)) return
-      const downloading = download(file).finally(() => this.#downloads.delete(file.digest))
-      this.#downloads.set(file.digest, downloading)
-      await downloading
+      store.put(file.digest, await downloadFile(await this.fleet.open(), file, signal))
+    const downloadAll = async ({ files }: WithFiles): Promise<void> => {
+      // Skills may have files in common.
+      const missing = listMissing(files, store).filter(({ digest }) => !begun.has(digest))
+      for (const { digest } of missing) begun.add(digest)
+      try {
+        await mapConcurrently(missing, download, AT_ONCE, signal)
+      } catch (thrown) {
+        signal.throwIfAborted()
+        for (const { digest } of listMissing(missing, store)) faults.set(digest, thrown)
+      }
     }
-    await mapConcurrently(missing, downloadOrWait, AT_ONCE, signal)
+    await mapConcurrently(wanted, downloadAll, AT_ONCE, signal)
+    return faults
   }
 
   #toTree({ epoch, seq }: FeedState): FileTree {
@@ -454,10 +440,7 @@ function isSameList(listed: readonly ListedSkill[] = [], known: readonly ListedS
   return known?.length === listed.length && listed.every((skill, index) => skill === known[index])
 }
 
-function listMissing(
-  { files }: { readonly files: readonly ManifestFile[] },
-  store: SkillStore,
-): readonly ManifestFile[] {
+function listMissing(files: readonly ManifestFile[], store: SkillStore): readonly ManifestFile[] {
   return files.filter(({ digest }) => !store.has(digest))
 }
 

@@ -3,6 +3,7 @@ import { nodeHasher } from '@skillstoke/core/node'
 import {
   type FetchContext,
   type FetchedFile,
+  type FileTree,
   restoreTree,
   storeTree,
   type TreeFile,
@@ -16,9 +17,7 @@ const STORE_ATTEMPTS = 5
 /** How many times longer than the storing of heads the pause after it is. */
 const STORE_PAUSE = 20
 const LONGEST_PAUSE_MS = 1_000
-/** Name of the stored file with the position of the heads in the stream. */
-const POSITION_FILE = 'position.json'
-/** Name of the stored file with what changes at each publication. */
+/** Name of the stored file with what changes at each publication, and with the position of the heads in the stream. */
 const STREAM_FILE = 'stream.json'
 
 type StoreContext = Pick<FetchContext, 'store' | 'hasher'>
@@ -52,22 +51,12 @@ export class HeadStorage {
   /** Returns what an earlier process stored. */
   async restore(context: StoreContext): Promise<StoredHeads | undefined> {
     const tree = await restoreTree(this.#origin, context)
-    const parts: StoredPart[] = []
-    let stream: Pick<StoredHeads, 'epoch' | 'seq'> | undefined
-    for (const file of tree?.files ?? []) {
-      if (file.path === POSITION_FILE) continue
-      const part = (await parseFile(file)) as StoredPart & Pick<StoredHeads, 'epoch' | 'seq'>
-      if (file.path === STREAM_FILE) stream = part
-      parts.push(part)
-    }
-    if (stream === undefined) return undefined
-    const { epoch, seq } = stream
-    return {
-      epoch,
-      seq,
-      heads: parts.flatMap(({ heads }) => heads),
-      others: parts.flatMap(({ others }) => others),
-    }
+    const stream = await readStream(tree)
+    if (tree === undefined || stream === undefined) return undefined
+    const files = tree.files.filter(({ path }) => path !== STREAM_FILE).map(parseFile)
+    const stored = ((await Promise.all(files)) as (readonly StoredSubject[])[]).flat()
+    const removed = stored.filter(each => 'version' in each)
+    return { ...stream, heads: stored.filter(each => 'text' in each), others: [...stream.others, ...removed] }
   }
 
   /** Stores heads at once, but spends little of the time on it: the pause after it is 20 times longer, up to a second. */
@@ -99,11 +88,11 @@ export class HeadStorage {
     const { state, replaced, context } = this.#unstored
     this.#unstored = undefined
     const position = positionOf(state)
-    const files = [toFile(POSITION_FILE, position), ...splitHeads(toStoredHeads(state, replaced))]
+    const files = splitHeads(toStoredHeads(state, replaced), position)
     try {
       // Another process with the same state directory may be further, or may store at the same moment.
       for (let attempt = 0; attempt < STORE_ATTEMPTS; attempt++) {
-        const stored = await this.#readPosition(context)
+        const stored = (await readStream(await restoreTree(this.#origin, context)))?.position
         if (stored !== undefined && isBefore(position, stored)) return
         const isOurs = stored !== undefined && stored.id === position.id && !isBefore(stored, position)
         if (isOurs && attempt > 0) return
@@ -114,38 +103,33 @@ export class HeadStorage {
       // The state was closed before the source, or its disk is full. The next process reads the heads from the servers.
     }
   }
-
-  async #readPosition(context: StoreContext): Promise<StoredPosition | undefined> {
-    const tree = await restoreTree(this.#origin, context)
-    const file = tree?.files.find(({ path }) => path === POSITION_FILE)
-    return file === undefined ? undefined : ((await parseFile(file)) as StoredPosition)
-  }
 }
 
-type StoredPart = Pick<StoredHeads, 'heads' | 'others'>
+type StoredSubject = StoredHeads['heads' | 'others'][number]
+
+interface StoredStream extends Omit<StoredHeads, 'heads'> {
+  readonly position: StoredPosition
+}
+
+async function readStream(tree: FileTree | undefined): Promise<StoredStream | undefined> {
+  const file = tree?.files.find(({ path }) => path === STREAM_FILE)
+  return file === undefined ? undefined : ((await parseFile(file)) as StoredStream)
+}
 
 /**
- * Splits heads into files by a digest of their subjects. The store keeps equal files once, so a publication of one skill
- * stores a small part of all heads.
+ * Splits heads and removals into files by a digest of their subjects. The store keeps equal files once, so a publication of
+ * one skill stores a small part of all heads.
  */
-function splitHeads({ epoch, seq, heads, others }: StoredHeads): readonly FetchedFile[] {
-  const parts = new Map<string, { readonly heads: object[]; readonly others: object[] }>()
-  const partOf = (subject: string): { readonly heads: object[]; readonly others: object[] } => {
-    const isHead = parseHeadSubject(subject) !== undefined
-    const path = isHead
-      ? `heads/${digestOf(subject, nodeHasher).slice('sha256:'.length).slice(0, 2)}.json`
-      : STREAM_FILE
-    const known = parts.get(path) ?? { heads: [], others: [] }
-    parts.set(path, known)
-    return known
-  }
-  const bySubject = (a: { readonly subject: string }, b: { readonly subject: string }): number =>
-    a.subject < b.subject ? -1 : 1
-  for (const head of [...heads].sort(bySubject)) partOf(head.subject).heads.push(head)
-  for (const other of [...others].sort(bySubject)) partOf(other.subject).others.push(other)
-  const stream = { epoch, seq, ...(parts.get(STREAM_FILE) ?? { heads: [], others: [] }) }
-  parts.set(STREAM_FILE, stream)
-  return [...parts].map(([path, part]) => toFile(path, part))
+function splitHeads({ heads, others, ...stream }: StoredHeads, position: StoredPosition): FetchedFile[] {
+  const stored: StoredSubject[] = [...heads, ...others]
+  stored.sort((a, b) => (a.subject < b.subject ? -1 : 1))
+  const isHead = ({ subject }: StoredSubject): boolean => parseHeadSubject(subject) !== undefined
+  const parts = Map.groupBy(stored.filter(isHead), ({ subject }) => {
+    const hex = digestOf(subject, nodeHasher).slice('sha256:'.length)
+    return `heads/${hex.slice(0, 2)}.json`
+  })
+  const file = { ...stream, position, others: others.filter(each => !isHead(each)) }
+  return [toFile(STREAM_FILE, file), ...[...parts].map(([path, part]) => toFile(path, part))]
 }
 
 function toFile(path: string, value: object): FetchedFile {

@@ -53,8 +53,6 @@ export class HeadTable {
   #newEpoch: StoredMessage | undefined
   #state: FeedState = EMPTY_STATE
   #isChanged = false
-  /** Whether a head stays that the stream does not contain. */
-  #hasRetained = false
   /** Whether the published state has the same map of other subjects. */
   #isShared = false
 
@@ -125,7 +123,6 @@ export class HeadTable {
     this.#refusals = new Map(state.refusals)
     for (const channel of state.awaited) this.#awaited.add(channel)
     this.#isSnapshot = state.seq === 0
-    this.#hasRetained = hasRetained(state.heads)
     this.#state = state
     this.#isShared = false
   }
@@ -177,7 +174,7 @@ export class HeadTable {
   publish(): void {
     if (this.#isSnapshot) this.#dropOmitted()
     this.#isSnapshot = false
-    if (this.#isChanged) this.#hasRetained = hasRetained(this.#heads)
+    const isRetaining = this.#isChanged ? hasRetained(this.#heads) : this.#state.isRetaining
     this.#state = {
       epoch: this.#epoch,
       seq: this.#seq,
@@ -186,7 +183,8 @@ export class HeadTable {
       announcements: this.#isChanged ? new Map(this.#announcements) : this.#state.announcements,
       others: this.#others,
       awaited: this.#isChanged ? new Set(this.#awaited) : this.#state.awaited,
-      isComplete: this.#refusals.size === 0 && this.waiting.size === 0 && !this.#hasRetained,
+      isComplete: this.#refusals.size === 0 && this.waiting.size === 0 && !isRetaining,
+      isRetaining,
     }
     this.#isChanged = false
     this.#isShared = true

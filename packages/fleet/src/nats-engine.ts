@@ -12,6 +12,7 @@ import {
   TimeoutError,
 } from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
+import { Listeners } from '@skillstoke/core/internal'
 import { ByteBudget } from './byte-budget.ts'
 import { dial, type ServerChoice } from './nats-dialing.ts'
 import {
@@ -97,7 +98,7 @@ export class NatsEngine {
   readonly #inboxPrefix: string | undefined
   readonly #choice: ServerChoice
   /** Called with each subject on which the server permits no messages of this program. */
-  readonly #refusals = new Set<(subject: string) => void>()
+  readonly #refusals = new Listeners<[subject: string]>()
   #checking: Promise<boolean> | undefined
   /** When the last bytes arrived, and how many had arrived then. */
   #progressAt = 0
@@ -116,7 +117,7 @@ export class NatsEngine {
     void this.followStatus(status => {
       const error = status.type === 'error' ? status.error : undefined
       if (error instanceof PermissionViolationError && error.operation === 'publish')
-        for (const listener of this.#refusals) listener(error.subject)
+        this.#refusals.tell(error.subject)
     })
   }
 
@@ -527,14 +528,14 @@ export class NatsEngine {
       const message = `${this.server}: ${subject}: the server does not permit this subject; grant it`
       ended.reject(new SkillError('IO_FAILED', message, { data: { isPermanent: true } }))
     }
-    this.#refusals.add(onRefusal)
+    const stop = this.#refusals.subscribe(onRefusal)
     isEnded.addEventListener('abort', () => ended.reject(isEnded.reason), { once: true })
     try {
       this.#nc.publish(target, JSON.stringify(request), { reply: inbox })
       await ended.promise
       return { messages, pending }
     } finally {
-      this.#refusals.delete(onRefusal)
+      stop()
       subscription.unsubscribe()
     }
   }

@@ -22,6 +22,11 @@ export class RetryTimer {
     this.#work = work
   }
 
+  /** Whether the timer runs. */
+  get isWaiting(): boolean {
+    return this.#timer !== undefined
+  }
+
   /** Starts the timer, unless it runs. */
   noteFailure(): void {
     if (this.#timer !== undefined) return

@@ -85,6 +85,7 @@ export function fromStoredHeads(
     announcements: new Map(),
     others: new Map(others.map(({ subject, ...other }) => [subject, other])),
     awaited: listAwaited(known, served.values()),
+    isRetaining: [...served.values()].some(head => head.seq === 0),
     isComplete: refusals.size === 0 && seq > 0,
   }
 }

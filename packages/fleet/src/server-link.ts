@@ -1,0 +1,130 @@
+import { ALL_LIVE, BEAT_SUBJECT, fromLiveSubject, HEADS } from './fleet-subjects.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { StoredMessage } from './nats-messages.ts'
+
+/** Without any message for this time, the server is asked whether it still answers. */
+const SILENCE_MS = 2_500
+/** After a silence, many agents hear the servers at the same moment, so each one waits for a random time. */
+const RECOVERY_JITTER_MS = 2_000
+/** If the server answers but its beats stay away for this time, the link moves to another server. */
+const NO_BEAT_MS = 10_000
+const MOVE_AGAIN_MS = 60_000
+const LIVE_PLACE = { stream: HEADS, toSubject: fromLiveSubject }
+
+export interface ServerLinkEvents {
+  readonly onMessage: (message: StoredMessage) => void
+  /** The connection is lost, or the server does not answer. */
+  readonly onLost: (reason: string) => void
+  /** The connection is back. */
+  readonly onBack: () => void
+  /** Messages were dropped. */
+  readonly onGap: () => void
+  /** Called soon after a reconnect, and after the first message that follows a silence. */
+  readonly onRecovery: () => void
+}
+
+/** When the servers were heard last: with any sign of life, with a message, and with a beat. */
+interface LastHeard {
+  readonly at: number
+  readonly messageAt: number
+  readonly beatAt?: number
+}
+
+/**
+ * Follows the live messages of one connection, and notices servers that are silent or cut off.
+ *
+ * ```text
+ *         follow()            disconnect
+ *   none ---------> linked -------------> lost
+ *                     ^                    |
+ *                     +--------------------+ reconnect
+ * ```
+ */
+export class ServerLink {
+  readonly #events: ServerLinkEvents
+  #engine: NatsEngine | undefined
+  #unsubscribe: (() => void) | undefined
+  #isLinked = false
+  #heard: LastHeard = { at: 0, messageAt: 0 }
+  #movedAt = 0
+  #recovery: NodeJS.Timeout | undefined
+
+  constructor(events: ServerLinkEvents) {
+    this.#events = events
+  }
+
+  get engine(): NatsEngine | undefined {
+    return this.#engine
+  }
+
+  get isLinked(): boolean {
+    return this.#isLinked
+  }
+
+  /** Subscribes on a new connection. */
+  follow(engine: NatsEngine): void {
+    if (this.#engine === engine) return
+    this.#unsubscribe?.()
+    this.#engine = engine
+    this.#noteLinked()
+    this.#unsubscribe = engine.subscribeLive(ALL_LIVE, LIVE_PLACE, message => this.#hear(message))
+    void engine.followStatus(({ type }) => {
+      if (type === 'slowConsumer') this.#events.onGap()
+      else if (type === 'close') this.#isLinked = false
+      else if (type === 'disconnect') {
+        this.#isLinked = false
+        this.#events.onLost('the connection is lost')
+      } else if (type === 'reconnect') {
+        this.#noteLinked()
+        this.#events.onBack()
+        this.#recover()
+      }
+    })
+  }
+
+  /** Asks a silent server for a sign of life. Leaves a server that answers but is cut off from the others. */
+  async check(): Promise<void> {
+    const engine = this.#engine
+    const now = performance.now()
+    if (engine === undefined || now - this.#heard.at < SILENCE_MS) return
+    const isAlive = await engine.checkAlive()
+    this.#heard = { ...this.#heard, at: performance.now() }
+    if (!isAlive) {
+      this.#events.onLost(`${engine.server} does not answer`)
+      return
+    }
+    const { beatAt } = this.#heard
+    const isCutOff = beatAt !== undefined && now - beatAt > NO_BEAT_MS
+    if (!isCutOff || now - this.#movedAt < MOVE_AGAIN_MS) return
+    this.#movedAt = now
+    await engine.moveAway()
+  }
+
+  close(): void {
+    this.#isLinked = false
+    clearTimeout(this.#recovery)
+    this.#unsubscribe?.()
+  }
+
+  #noteLinked(): void {
+    this.#isLinked = true
+    const now = performance.now()
+    this.#heard = { at: now, messageAt: now }
+  }
+
+  #hear(message: StoredMessage): void {
+    const now = performance.now()
+    const { messageAt, beatAt } = this.#heard
+    this.#heard = { at: now, messageAt: now, ...(beatAt === undefined ? {} : { beatAt }) }
+    if (message.subject === BEAT_SUBJECT) this.#heard = { ...this.#heard, beatAt: now }
+    if (now - messageAt > SILENCE_MS) this.#recover()
+    this.#events.onMessage(message)
+  }
+
+  #recover(): void {
+    this.#recovery ??= setTimeout(() => {
+      this.#recovery = undefined
+      this.#events.onRecovery()
+    }, Math.random() * RECOVERY_JITTER_MS).unref()
+  }
+}
