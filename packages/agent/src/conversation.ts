@@ -105,8 +105,11 @@ export class Conversation implements Disposable {
   readonly #parts: ConversationParts
   readonly #options: SkillAgentOptions
   readonly #claim: ConversationClaim
-  #definitions: readonly ToolDefinition[] = []
-  #tools: ToolSet = {}
+  /** The tools as the session defines them, and as the model gets them. */
+  #offered: { readonly definitions: readonly ToolDefinition[]; readonly tools: ToolSet } = {
+    definitions: [],
+    tools: {},
+  }
   readonly #meter = new PrefixMeter()
   readonly #instructions: string
   #messages: ModelMessage[] = []
@@ -114,10 +117,8 @@ export class Conversation implements Disposable {
   #question: ModelMessage | undefined
   /** The results of approved calls that have run, but are not stored yet. */
   readonly #finished = new Map<string, ToolResultPart>()
-  /** The system text that was stored last. */
-  #storedSystem: unknown
-  /** Identifies the session state that was stored last. */
-  #savedState: SavedState | undefined
+  /** The system text that was stored last, and what identifies the session state that was stored last. */
+  #stored: { readonly system?: unknown; readonly state?: SavedState } = {}
   #seq = 0
   /** Whether the store was asked for an earlier part of this conversation. */
   #isLoaded: boolean
@@ -167,7 +168,7 @@ export class Conversation implements Disposable {
    * a new message instead, these calls are declined.
    */
   get pending(): readonly PendingCall[] {
-    return findPendingCalls(this.#messages, name => this.#tools[name]?.execute !== undefined)
+    return findPendingCalls(this.#messages, name => this.#offered.tools[name]?.execute !== undefined)
   }
 
   /**
@@ -175,7 +176,7 @@ export class Conversation implements Disposable {
    * whole last request. Tools of the host are not compared, because an agent never changes them.
    */
   comparePrefix(): PrefixReading {
-    return this.#meter.compare([this.system, this.#definitions], this.#messages)
+    return this.#meter.compare([this.system, this.#offered.definitions], this.#messages)
   }
 
   /**
@@ -325,7 +326,7 @@ export class Conversation implements Disposable {
       await this.#storeSystem()
       // Another process may have taken over, if this process was suspended. Stop before paying for a call.
       await this.#takeClaim()
-      const prefix = this.#meter.measure([this.system, this.#definitions], this.#messages)
+      const prefix = this.#meter.measure([this.system, this.#offered.definitions], this.#messages)
       yield { kind: 'model-call', step, prefix }
       const { text, finishReason, ...answer } = yield* this.#callModel(signal)
       usage = addUsage(usage, answer.usage)
@@ -403,8 +404,7 @@ export class Conversation implements Disposable {
         ...compacted.map(message => this.#toRow(message.role, message.content)),
       ]
       this.#seq = await this.#write(rows, this.session.state())
-      this.#storedSystem = system
-      this.#savedState = this.#describeState()
+      this.#stored = { system, state: this.#describeState() }
       this.#messages = [...compacted]
       return missing.map(({ name }) => name)
     })
@@ -471,7 +471,7 @@ export class Conversation implements Disposable {
 
   #toCall(model: ModelCall['model'], messages: readonly ModelMessage[], signal: AbortSignal): ModelCall {
     const { call: settings = {}, maxRetries } = this.#options
-    return { model, maxRetries, settings, system: this.system, messages, tools: this.#tools, signal }
+    return { model, maxRetries, settings, system: this.system, messages, tools: this.#offered.tools, signal }
   }
 
   /**
@@ -541,8 +541,10 @@ export class Conversation implements Disposable {
             isInScope: createScopeTest(scope),
             author: { conversation: session.conversation },
           })
-    this.#definitions = [...session.tools, ...author]
-    this.#tools = { ...withGate({ ...tools, ...toAiTools(author) }, session), ...toAiTools(session.tools) }
+    this.#offered = {
+      definitions: [...session.tools, ...author],
+      tools: { ...withGate({ ...tools, ...toAiTools(author) }, session), ...toAiTools(session.tools) },
+    }
     return session
   }
 
@@ -557,15 +559,15 @@ export class Conversation implements Disposable {
     for (const { role, content, seq, startsOver } of stored) {
       this.#seq = seq
       if (startsOver === true) this.#messages = []
-      if (role === 'system') this.#storedSystem = content
+      if (role === 'system') this.#stored = { ...this.#stored, system: content }
       else this.#messages.push({ role, content } as ModelMessage)
     }
     this.#question = findOpenQuestion(this.#messages, this.pending.length > 0)
     const sent = this.#messages.findLastIndex(({ role }) => role === 'assistant')
     if (sent === -1) return
     this.#lastTokens = estimateTokens(this.system, this.#messages)
-    if (this.#storedSystem === undefined || this.session.delivery === 'rebuild') return
-    this.#meter.measure([this.#storedSystem, this.#definitions], this.#messages.slice(0, sent))
+    if (this.#stored.system === undefined || this.session.delivery === 'rebuild') return
+    this.#meter.measure([this.#stored.system, this.#offered.definitions], this.#messages.slice(0, sent))
   }
 
   /**
@@ -574,9 +576,9 @@ export class Conversation implements Disposable {
    */
   async #storeSystem(): Promise<void> {
     const { system } = this
-    if (system === this.#storedSystem || (this.session.delivery === 'rebuild' && this.#seq > 0)) return
+    if (system === this.#stored.system || (this.session.delivery === 'rebuild' && this.#seq > 0)) return
     this.#seq = await this.#write([this.#toRow('system', system)])
-    this.#storedSystem = system
+    this.#stored = { ...this.#stored, system }
   }
 
   /** Stores both the messages and the resulting session state, or neither. */
@@ -593,14 +595,14 @@ export class Conversation implements Disposable {
     this.#seq = await this.#write(rows, news)
     offer?.commit()
     this.#finished.clear()
-    this.#savedState = this.#describeState()
+    this.#stored = { ...this.#stored, state: this.#describeState() }
     this.#messages.push(...messages)
   }
 
   /** Returns the state of the session, or `undefined` if this state is already stored. */
   #findNews(): SessionState | undefined {
     const { key, catalog } = this.#describeState()
-    const isSaved = this.#savedState?.key === key && this.#savedState.catalog === catalog
+    const isSaved = this.#stored.state?.key === key && this.#stored.state.catalog === catalog
     return isSaved ? undefined : this.session.state()
   }
 
@@ -643,7 +645,7 @@ export class Conversation implements Disposable {
    */
   #explainUnknownTools(message: ModelMessage): ModelMessage {
     if (message.role !== 'tool') return message
-    const names = Object.keys(this.#tools)
+    const names = Object.keys(this.#offered.tools)
     const content = message.content.map(part => {
       if (part.type !== 'tool-result' || names.includes(part.toolName)) return part
       const value = this.session.describeUnknownTool(part.toolName, names)
