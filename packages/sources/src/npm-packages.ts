@@ -4,8 +4,6 @@ import { type Diagnostic, SkillError } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import {
-  type FetchResult,
-  type FileTree,
   RemoteSource,
   type RemoteSourceOptions,
   type SkillSource,
@@ -36,6 +34,7 @@ const KNOWN: KnownOptions<NpmPackagesOptions> = {
   clock: true,
 }
 
+const DISK = new NodeFileSystem()
 const MAX_FILES = 20_000
 const MAX_DEPTH = 12
 const DEFAULT_POLL_MS = 60_000
@@ -64,7 +63,7 @@ export function npmPackages(projectFolder: string, options: NpmPackagesOptions =
     throw new SkillError('INVALID_OPTION', 'the path of the project is empty; use for example "."')
   const { label, packages, ...remote } = options
   const folder = join(resolve(projectFolder), 'node_modules')
-  return new RemoteSource(new PackageFetcher(folder, packages), {
+  return new RemoteSource(createFetcher(folder, packages), {
     pollMs: DEFAULT_POLL_MS,
     ...remote,
     label: label ?? 'npm',
@@ -72,97 +71,86 @@ export function npmPackages(projectFolder: string, options: NpmPackagesOptions =
   })
 }
 
-class PackageFetcher implements TreeFetcher {
-  readonly #folder: string
-  readonly #packages: readonly string[] | undefined
-  readonly #fileSystem = new NodeFileSystem()
-
-  constructor(folder: string, packages: readonly string[] | undefined) {
-    this.#folder = folder
-    this.#packages = packages
-  }
-
-  /** Restores nothing, because reading the installed packages is as fast as restoring an earlier copy. */
-  async restore(): Promise<FileTree | undefined> {
-    return undefined
-  }
-
-  async fetch({ known, signal }: { known: FileTree | undefined; signal: AbortSignal }): Promise<FetchResult> {
-    const files: TreeFile[] = []
-    for (const name of await this.#listPackages()) {
-      signal.throwIfAborted()
-      const root = await realFolder(join(this.#folder, name))
-      const skills = root === undefined ? undefined : await realFolder(join(root, 'skills'))
-      // Links to targets outside the package are not followed, because such a target does not belong to the package.
-      if (root === undefined || skills === undefined || !skills.startsWith(root + sep)) continue
-      await this.#walk({ root: skills, prefix: name, files }, skills, '')
-    }
-    const version = nodeHasher.sha256(JSON.stringify(files.map(({ path, id }) => [path, id])))
-    const notices = await this.#findMissing()
-    return known?.version === version ? { notices } : { tree: { version, files }, notices }
-  }
-
-  async #findMissing(): Promise<Diagnostic[]> {
-    const common = { code: 'ROOT_MISSING', severity: 'warning', path: this.#folder } as const
-    if ((await realFolder(this.#folder)) === undefined) {
-      const fix = 'run npm install, or name the folder that has node_modules'
-      return [{ ...common, message: 'no packages are installed; the source waits for the folder', fix }]
-    }
-    const missing: Diagnostic[] = []
-    for (const name of this.#packages ?? []) {
-      if ((await realFolder(join(this.#folder, name))) !== undefined) continue
-      const message = `the package ${quote(name)} is not installed; the source waits for it`
-      missing.push({ ...common, message, fix: 'install it, or correct the name' })
-    }
-    return missing
-  }
-
-  async #listPackages(): Promise<readonly string[]> {
-    const names: string[] = []
-    for (const name of await listFolder(this.#folder)) {
-      if (name.startsWith('.')) continue
-      if (name.startsWith('@')) {
-        for (const scoped of await listFolder(join(this.#folder, name))) names.push(`${name}/${scoped}`)
-      } else names.push(name)
-    }
-    const wanted = this.#packages
-    return (wanted === undefined ? names : names.filter(name => wanted.includes(name))).sort()
-  }
-
-  async #walk(
-    found: { root: string; prefix: string; files: TreeFile[] },
-    folder: string,
-    within: string,
-  ): Promise<void> {
-    if (within.split('/').length > MAX_DEPTH) return
-    for (const name of (await listFolder(folder)).sort()) {
-      if (LEFT_OUT.has(name)) continue
-      const path = join(folder, name)
-      const stats = await lstat(path, { bigint: true }).catch(() => undefined)
-      if (stats === undefined) continue // removed meanwhile; the next fetch sees the new state
-      const relative = within === '' ? name : `${within}/${name}`
-      if (stats.isDirectory()) {
-        await this.#walk(found, path, relative)
-        continue
+function createFetcher(folder: string, wanted: readonly string[] | undefined): TreeFetcher {
+  return {
+    // Reading the installed packages is as fast as restoring an earlier copy.
+    restore: async () => undefined,
+    async fetch({ known, signal }) {
+      const files: TreeFile[] = []
+      for (const name of await listPackages(folder, wanted)) {
+        signal.throwIfAborted()
+        const root = await realFolder(join(folder, name))
+        const skills = root === undefined ? undefined : await realFolder(join(root, 'skills'))
+        // Links to targets outside the package are not followed, because such a target does not belong to the package.
+        if (root === undefined || skills === undefined || !skills.startsWith(root + sep)) continue
+        await walk({ root: skills, prefix: name, files }, skills, '')
       }
-      if (found.files.length === MAX_FILES)
-        throw new SkillError('TOO_LARGE', `the packages have more than ${MAX_FILES} files in their skills`)
-      const facts = [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs, stats.mode].join()
-      found.files.push({
-        path: `${found.prefix}/${relative}`,
-        kind: stats.isFile() ? 'file' : stats.isSymbolicLink() ? 'link' : 'other',
-        size: stats.isFile() ? Number(stats.size) : 0,
-        isExecutable: (stats.mode & 0o100n) !== 0n,
-        id: nodeHasher.sha256(`${path}\0${facts}`),
-        // Package managers hard-link files from their own store, so a file of a package may have more than one name.
-        read: async () => await this.#read(path, found.root, Number(stats.size)),
-      })
-    }
+      const version = nodeHasher.sha256(JSON.stringify(files.map(({ path, id }) => [path, id])))
+      const notices = await findMissing(folder, wanted ?? [])
+      return known?.version === version ? { notices } : { tree: { version, files }, notices }
+    },
   }
+}
 
-  async #read(path: string, root: string, size: number): Promise<Uint8Array> {
-    // `maxBytes` makes the read fail if the file has grown since `lstat`.
-    return (await this.#fileSystem.read(path, { inside: [root], maxBytes: size })).bytes
+async function findMissing(folder: string, wanted: readonly string[]): Promise<Diagnostic[]> {
+  const common = { code: 'ROOT_MISSING', severity: 'warning', path: folder } as const
+  if ((await realFolder(folder)) === undefined) {
+    const fix = 'run npm install, or name the folder that has node_modules'
+    return [{ ...common, message: 'no packages are installed; the source waits for the folder', fix }]
+  }
+  const missing: Diagnostic[] = []
+  for (const name of wanted) {
+    if ((await realFolder(join(folder, name))) !== undefined) continue
+    const message = `the package ${quote(name)} is not installed; the source waits for it`
+    missing.push({ ...common, message, fix: 'install it, or correct the name' })
+  }
+  return missing
+}
+
+async function listPackages(
+  folder: string,
+  wanted: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  const names: string[] = []
+  for (const name of await listFolder(folder)) {
+    if (name.startsWith('.')) continue
+    if (name.startsWith('@')) {
+      for (const scoped of await listFolder(join(folder, name))) names.push(`${name}/${scoped}`)
+    } else names.push(name)
+  }
+  return (wanted === undefined ? names : names.filter(name => wanted.includes(name))).sort()
+}
+
+async function walk(
+  found: { readonly root: string; readonly prefix: string; readonly files: TreeFile[] },
+  folder: string,
+  within: string,
+): Promise<void> {
+  if (within.split('/').length > MAX_DEPTH) return
+  for (const name of (await listFolder(folder)).sort()) {
+    if (LEFT_OUT.has(name)) continue
+    const path = join(folder, name)
+    const stats = await lstat(path, { bigint: true }).catch(() => undefined)
+    if (stats === undefined) continue // removed meanwhile; the next fetch sees the new state
+    const relative = within === '' ? name : `${within}/${name}`
+    if (stats.isDirectory()) {
+      await walk(found, path, relative)
+      continue
+    }
+    if (found.files.length === MAX_FILES)
+      throw new SkillError('TOO_LARGE', `the packages have more than ${MAX_FILES} files in their skills`)
+    const facts = [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs, stats.mode].join()
+    const size = stats.isFile() ? Number(stats.size) : 0
+    found.files.push({
+      path: `${found.prefix}/${relative}`,
+      kind: stats.isFile() ? 'file' : stats.isSymbolicLink() ? 'link' : 'other',
+      size,
+      isExecutable: (stats.mode & 0o100n) !== 0n,
+      id: nodeHasher.sha256(`${path}\0${facts}`),
+      // Package managers hard-link files from their own store, so a file of a package may have more than one name. The
+      // read fails if the file has grown since `lstat`.
+      read: async () => (await DISK.read(path, { inside: [found.root], maxBytes: size })).bytes,
+    })
   }
 }
 

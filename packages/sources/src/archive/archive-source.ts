@@ -5,6 +5,7 @@ import { SkillError } from '@skillstoke/core'
 import {
   checkNumber,
   checkOptions,
+  defined,
   digestOf,
   type KnownOptions,
   pathInside,
@@ -12,10 +13,7 @@ import {
   toMessage,
 } from '@skillstoke/core/internal'
 import {
-  type FetchContext,
   type FetchedFile,
-  type FetchResult,
-  type FileTree,
   RemoteSource,
   type RemoteSourceOptions,
   restoreTree,
@@ -24,7 +22,7 @@ import {
   type TreeFetcher,
 } from '@skillstoke/core/source'
 import { checkUrl } from '../http/address-guard.ts'
-import { guardedFetch } from '../http/guarded-fetch.ts'
+import { type GuardedRequest, guardedFetch } from '../http/guarded-fetch.ts'
 import { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS, readArchive } from './read-archive.ts'
 
 export interface ArchiveOptions
@@ -103,11 +101,12 @@ export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillS
     )
   const url = /^https?:\/\//i.test(pathOrUrl) ? new URL(pathOrUrl) : undefined
   if (url !== undefined) checkUrl(url, { privateHosts: privateHosts ?? [] })
-  const origin = url?.href ?? pathToFileURL(resolve(pathOrUrl)).href
+  const address = url?.href ?? pathToFileURL(resolve(pathOrUrl)).href
   const folder = path?.replace(/^\.?\/+|\/+$/g, '') ?? ''
-  const fetcher = new ArchiveFetcher({
+  const origin = folder === '' ? address : `${address}#${folder}`
+  const fetcher = createFetcher({
     place: url ?? resolve(pathOrUrl),
-    origin: folder === '' ? origin : `${origin}#${folder}`,
+    origin,
     folder,
     digest,
     privateHosts: privateHosts ?? [],
@@ -119,14 +118,14 @@ export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillS
     ...(url === undefined ? { pollMs: LOCAL_POLL_MS } : {}),
     ...remote,
     label: label ?? (name || 'archive'),
-    origin: fetcher.origin,
+    origin,
   })
 }
 
 // The interval is short, because checking a local file for changes costs almost nothing.
 const LOCAL_POLL_MS = 5_000
 
-interface ArchiveFetcherOptions {
+interface ArchivePlace {
   readonly place: URL | string
   readonly origin: string
   readonly folder: string
@@ -136,89 +135,66 @@ interface ArchiveFetcherOptions {
   readonly limits: ArchiveLimits
 }
 
-class ArchiveFetcher implements TreeFetcher {
-  readonly origin: string
-  readonly isLocal: boolean
-  readonly #options: ArchiveFetcherOptions
-  /**
-   * Identifies the current state of the archive, so that an unchanged archive is not read again. The text is an entity
-   * tag, or contains the size, times and inode.
-   */
-  #mark: string | undefined
+interface PackedArchive {
+  readonly bytes: Uint8Array
+  /** Changes with the archive: an entity tag, or the size, times and inode. */
+  readonly mark: string | undefined
+}
 
-  constructor(options: ArchiveFetcherOptions) {
-    this.origin = options.origin
-    this.isLocal = typeof options.place === 'string'
-    this.#options = options
+function createFetcher({ place, origin, folder, digest, limits, ...access }: ArchivePlace): TreeFetcher {
+  let mark: string | undefined
+  return {
+    isLocal: typeof place === 'string',
+    restore: async context => await restoreTree(origin, context),
+    async fetch(context) {
+      // An unchanged archive is not read again.
+      const known = context.known === undefined ? undefined : mark
+      const { signal, hasher } = context
+      const packed =
+        place instanceof URL
+          ? await download(place, { ...access, signal, ...defined({ etag: known }) })
+          : await load(place, known, access.maxBytes)
+      if (packed === undefined) return {}
+      const actual = digest === undefined ? undefined : digestOf(packed.bytes, hasher)
+      if (actual !== digest)
+        throw new SkillError('IO_FAILED', `${origin} has the digest ${actual}; expected ${digest}`)
+      const files = selectFolder(await readArchive(packed.bytes, limits), folder)
+      if (files.length === 0) {
+        const where = folder === '' ? 'is empty' : `has no folder ${quote(folder)}`
+        throw new SkillError('NOT_FOUND', `the archive ${origin} ${where}`)
+      }
+      const tree = storeTree(origin, files, context)
+      mark = packed.mark
+      return tree.version === context.known?.version ? {} : { tree }
+    },
   }
+}
 
-  async restore(context: FetchContext): Promise<FileTree | undefined> {
-    return await restoreTree(this.origin, context)
-  }
+/** Returns `undefined` if the archive has the given entity tag. */
+async function download(url: URL, request: GuardedRequest): Promise<PackedArchive | undefined> {
+  const { bytes, etag } = await guardedFetch(url, request)
+  return bytes === undefined ? undefined : { bytes, mark: etag }
+}
 
-  async fetch(context: FetchContext): Promise<FetchResult> {
-    const { digest, folder, limits, place } = this.#options
-    const mark = context.known === undefined ? undefined : this.#mark
-    const got =
-      place instanceof URL ? await this.#download(place, mark, context) : await this.#load(place, mark)
-    if (got === undefined) return {}
-    if (digest !== undefined && digestOf(got.bytes, context.hasher) !== digest) {
-      const actual = digestOf(got.bytes, context.hasher)
-      throw new SkillError('IO_FAILED', `${this.origin} has the digest ${actual}; expected ${digest}`)
-    }
-    const entries = await readArchive(got.bytes, limits)
-    const files = selectFolder(entries, folder)
-    if (files.length === 0) {
-      const where = folder === '' ? 'is empty' : `has no folder ${quote(folder)}`
-      throw new SkillError('NOT_FOUND', `the archive ${this.origin} ${where}`)
-    }
-    const tree = storeTree(this.origin, files, context)
-    this.#mark = got.mark
-    return tree.version === context.known?.version ? {} : { tree }
-  }
-
-  async #download(
-    url: URL,
-    etag: string | undefined,
-    { signal }: FetchContext,
-  ): Promise<{ bytes: Uint8Array; mark: string | undefined } | undefined> {
-    const { privateHosts, maxBytes } = this.#options
-    const answer = await guardedFetch(url, {
-      privateHosts,
-      maxBytes,
-      signal,
-      ...(etag === undefined ? {} : { etag }),
-    })
-    return answer.bytes === undefined ? undefined : { bytes: answer.bytes, mark: answer.etag }
-  }
-
-  async #load(
-    path: string,
-    mark: string | undefined,
-  ): Promise<{ bytes: Uint8Array; mark: string } | undefined> {
-    const { maxBytes } = this.#options
-    try {
-      const before = await stat(path, { bigint: true })
-      const now = [before.dev, before.ino, before.size, before.mtimeNs, before.ctimeNs].join()
-      if (now === mark) return undefined
-      if (!before.isFile()) throw new SkillError('WRONG_KIND', `${quote(path)} is not a file`)
-      if (before.size > maxBytes)
-        throw new SkillError(
-          'TOO_LARGE',
-          `${quote(path)} has ${before.size} bytes; at most ${maxBytes} are read`,
-        )
-      return { bytes: await readFile(path), mark: now }
-    } catch (thrown) {
-      if (SkillError.isInstance(thrown)) throw thrown
-      const isMissing = (thrown as NodeJS.ErrnoException).code === 'ENOENT'
-      throw new SkillError(
-        isMissing ? 'NOT_FOUND' : 'IO_FAILED',
-        `the archive cannot be read: ${toMessage(thrown)}`,
-        {
-          cause: thrown,
-        },
-      )
-    }
+/** Returns `undefined` if the file has the given mark. */
+async function load(
+  path: string,
+  known: string | undefined,
+  maxBytes: number,
+): Promise<PackedArchive | undefined> {
+  try {
+    const before = await stat(path, { bigint: true })
+    const mark = [before.dev, before.ino, before.size, before.mtimeNs, before.ctimeNs].join()
+    if (mark === known) return undefined
+    if (!before.isFile()) throw new SkillError('WRONG_KIND', `${quote(path)} is not a file`)
+    const { size } = before
+    if (size > maxBytes)
+      throw new SkillError('TOO_LARGE', `${quote(path)} has ${size} bytes; at most ${maxBytes} are read`)
+    return { bytes: await readFile(path), mark }
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) throw thrown
+    const code = (thrown as NodeJS.ErrnoException).code === 'ENOENT' ? 'NOT_FOUND' : 'IO_FAILED'
+    throw new SkillError(code, `the archive cannot be read: ${toMessage(thrown)}`, { cause: thrown })
   }
 }
 

@@ -4,14 +4,13 @@ import {
   checkOptions,
   digestOf,
   type KnownOptions,
+  mapConcurrently,
   quote,
   toMessage,
 } from '@skillstoke/core/internal'
 import {
   type FetchContext,
   type FetchedFile,
-  type FetchResult,
-  type FileTree,
   listFilesBelow,
   RemoteSource,
   type RemoteSourceOptions,
@@ -24,7 +23,7 @@ import {
 import { DEFAULT_MAX_ARCHIVE_BYTES } from '../archive/archive-source.ts'
 import { readArchive } from '../archive/read-archive.ts'
 import { checkUrl } from '../http/address-guard.ts'
-import { type GuardedAnswer, guardedFetch } from '../http/guarded-fetch.ts'
+import { guardedFetch } from '../http/guarded-fetch.ts'
 import { type IndexEntry, parseIndex, type SkillIndex } from './skill-index.ts'
 
 export interface WellKnownOptions
@@ -90,7 +89,7 @@ export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSou
   const isIndex = parsed.pathname.endsWith('.json')
   const candidates = isIndex ? [parsed] : INDEXES.map(path => new URL(path, parsed))
   const origin = isIndex ? parsed.href : parsed.origin
-  const fetcher = new WellKnownFetcher(origin, candidates, { privateHosts: privateHosts ?? [], maxBytes })
+  const fetcher = createFetcher({ origin, candidates, privateHosts: privateHosts ?? [], maxBytes })
   return new RemoteSource(fetcher, { ...remote, label: label ?? parsed.hostname, origin })
 }
 
@@ -100,154 +99,124 @@ interface FetchedSkill {
   readonly files: readonly FetchedFile[]
 }
 
-interface SiteAccess {
+interface Site {
+  readonly origin: string
+  /** The possible addresses of the index. */
+  readonly candidates: readonly URL[]
   readonly privateHosts: readonly string[]
   readonly maxBytes: number
 }
 
-class WellKnownFetcher implements TreeFetcher {
-  readonly #origin: string
-  readonly #candidates: readonly URL[]
-  readonly #privateHosts: readonly string[]
-  readonly #maxBytes: number
+function createFetcher(site: Site): TreeFetcher {
+  const { origin } = site
   /** The fetched skills, by name. */
-  #skills: ReadonlyMap<string, FetchedSkill> = new Map()
-
-  constructor(origin: string, candidates: readonly URL[], options: SiteAccess) {
-    this.#origin = origin
-    this.#candidates = candidates
-    this.#privateHosts = options.privateHosts
-    this.#maxBytes = options.maxBytes
-  }
-
-  async restore(context: FetchContext): Promise<FileTree | undefined> {
-    return await restoreTree(this.#origin, context)
-  }
-
-  async fetch(context: FetchContext): Promise<FetchResult> {
-    const { index, url } = await this.#fetchIndex(context.signal)
-    const notices: Diagnostic[] = index.faults.map(fault => refuseTreeEntry(url.href, fault))
-    const skills = new Map<string, FetchedSkill>()
-    const queue = [...index.entries]
-    const budget = new ByteBudget(this.#maxBytes, url.host)
-    const work = async (): Promise<void> => {
-      for (let entry = queue.shift(); entry !== undefined; entry = queue.shift()) {
-        const known = this.#skills.get(entry.name)
+  let earlier: ReadonlyMap<string, FetchedSkill> = new Map()
+  return {
+    restore: async context => await restoreTree(origin, context),
+    async fetch(context) {
+      const { signal } = context
+      const { index, url } = await fetchIndex(site, signal)
+      const notices: Diagnostic[] = index.faults.map(fault => refuseTreeEntry(url.href, fault))
+      const skills = new Map<string, FetchedSkill>()
+      const take = createBudget(site.maxBytes, url.host)
+      const fetchOne = async (entry: IndexEntry): Promise<void> => {
+        const { name } = entry
+        const known = earlier.get(name)
         try {
-          skills.set(entry.name, await this.#fetchSkill(entry, known, context, budget))
+          skills.set(name, await fetchSkill(entry, { known, context, take, site }))
         } catch (thrown) {
-          context.signal.throwIfAborted()
-          budget.throwIfExceeded()
+          signal.throwIfAborted()
+          take(0)
           // If a skill cannot be fetched, its last revision is still served and all other skills are updated.
-          const kept = known ?? (await this.#fromTree(entry.name, context.known))
-          if (kept !== undefined) skills.set(entry.name, kept)
-          notices.push(
-            refuseTreeEntry(
-              (entry.kind === 'files' ? url : entry.url).href,
-              `${entry.name}: ${toMessage(thrown)}`,
-              kept !== undefined,
-            ),
-          )
+          const stored = known === undefined ? await listFilesBelow(context.known, name) : []
+          const kept = known ?? (stored.length === 0 ? undefined : { mark: '', files: stored })
+          if (kept !== undefined) skills.set(name, kept)
+          const { href } = entry.kind === 'files' ? url : entry.url
+          notices.push(refuseTreeEntry(href, `${name}: ${toMessage(thrown)}`, kept !== undefined))
         }
       }
-    }
-    await Promise.all(Array.from({ length: CONCURRENCY }, work))
-    this.#skills = skills
-    const files = [...skills].flatMap(([name, skill]) =>
-      skill.files.map(file => ({ ...file, path: `${name}/${file.path}` })),
-    )
-    const tree = storeTree(this.#origin, files, context)
-    notices.sort((a, b) => (a.message < b.message ? -1 : 1))
-    return tree.version === context.known?.version ? { notices } : { tree, notices }
-  }
-
-  async #fetchIndex(signal: AbortSignal): Promise<{ readonly index: SkillIndex; readonly url: URL }> {
-    let missing: unknown
-    for (const candidate of this.#candidates) {
-      try {
-        const { bytes, url } = await this.#get(candidate, MAX_INDEX_BYTES, signal)
-        return { index: parseIndex(bytes, url), url }
-      } catch (thrown) {
-        if (!SkillError.isInstance(thrown, 'NOT_FOUND')) throw thrown
-        missing ??= thrown
-      }
-    }
-    throw missing
-  }
-
-  async #fetchSkill(
-    entry: IndexEntry,
-    known: FetchedSkill | undefined,
-    { signal, hasher }: FetchContext,
-    budget: ByteBudget,
-  ): Promise<FetchedSkill> {
-    if (entry.kind === 'files') {
-      const files: FetchedFile[] = []
-      for (const { path, url } of entry.files) {
-        const { bytes } = await this.#get(url, MAX_FILE_BYTES, signal)
-        budget.take(bytes.length)
-        files.push(toFile(path, bytes))
-      }
-      return { mark: '', files }
-    }
-    if (known?.mark === entry.digest) {
-      budget.take(known.files.reduce((sum, { bytes }) => sum + bytes.length, 0))
-      return known
-    }
-    const isArchive = entry.kind === 'archive'
-    const { bytes } = await this.#get(
-      entry.url,
-      isArchive ? DEFAULT_MAX_ARCHIVE_BYTES : MAX_FILE_BYTES,
-      signal,
-    )
-    const actual = digestOf(bytes, hasher)
-    if (actual !== entry.digest)
-      throw new SkillError('IO_FAILED', `the download is ${actual}; the index says ${entry.digest}`)
-    const files = isArchive ? await readArchive(bytes) : [toFile('SKILL.md', bytes)]
-    budget.take(files.reduce((sum, file) => sum + file.bytes.length, 0))
-    return { mark: entry.digest, files }
-  }
-
-  /** Returns the files of a skill from a tree that an earlier process stored. */
-  async #fromTree(name: string, tree: FileTree | undefined): Promise<FetchedSkill | undefined> {
-    const files = await listFilesBelow(tree, name)
-    return files.length === 0 ? undefined : { mark: '', files }
-  }
-
-  async #get(
-    url: URL,
-    maxBytes: number,
-    signal: AbortSignal,
-  ): Promise<Required<Pick<GuardedAnswer, 'bytes' | 'url'>>> {
-    const answer = await guardedFetch(url, { privateHosts: this.#privateHosts, maxBytes, signal })
-    return { bytes: answer.bytes ?? new Uint8Array(), url: answer.url }
+      await mapConcurrently(index.entries, fetchOne, CONCURRENCY, signal)
+      earlier = skills
+      const files = [...skills].flatMap(([name, skill]) =>
+        skill.files.map(file => ({ ...file, path: `${name}/${file.path}` })),
+      )
+      const tree = storeTree(origin, files, context)
+      notices.sort((a, b) => (a.message < b.message ? -1 : 1))
+      return tree.version === context.known?.version ? { notices } : { tree, notices }
+    },
   }
 }
 
+async function fetchIndex(
+  { candidates, privateHosts }: Site,
+  signal: AbortSignal,
+): Promise<{ readonly index: SkillIndex; readonly url: URL }> {
+  let missing: unknown
+  for (const candidate of candidates) {
+    try {
+      const access = { privateHosts, maxBytes: MAX_INDEX_BYTES, signal }
+      const { bytes = new Uint8Array(), url } = await guardedFetch(candidate, access)
+      return { index: parseIndex(bytes, url), url }
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'NOT_FOUND')) throw thrown
+      missing ??= thrown
+    }
+  }
+  throw missing
+}
+
+interface SkillRequest {
+  readonly known: FetchedSkill | undefined
+  readonly context: FetchContext
+  readonly take: (bytes: number) => void
+  readonly site: Site
+}
+
+async function fetchSkill(
+  entry: IndexEntry,
+  { known, context: { signal, hasher }, take, site: { privateHosts } }: SkillRequest,
+): Promise<FetchedSkill> {
+  const get = async (url: URL, maxBytes: number): Promise<Uint8Array> =>
+    (await guardedFetch(url, { privateHosts, maxBytes, signal })).bytes ?? new Uint8Array()
+  if (entry.kind === 'files') {
+    const files: FetchedFile[] = []
+    for (const { path, url } of entry.files) {
+      files.push(toFile(path, await get(url, MAX_FILE_BYTES)))
+      take(sizeOf(files.slice(-1)))
+    }
+    return { mark: '', files }
+  }
+  const { digest, url } = entry
+  const isArchive = entry.kind === 'archive'
+  if (known?.mark === digest) {
+    take(sizeOf(known.files))
+    return known
+  }
+  const bytes = await get(url, isArchive ? DEFAULT_MAX_ARCHIVE_BYTES : MAX_FILE_BYTES)
+  const actual = digestOf(bytes, hasher)
+  if (actual !== digest)
+    throw new SkillError('IO_FAILED', `the download is ${actual}; the index says ${digest}`)
+  const files = isArchive ? await readArchive(bytes) : [toFile('SKILL.md', bytes)]
+  take(sizeOf(files))
+  return { mark: digest, files }
+}
+
 /**
- * Limits the total bytes of one fetch. Even if each skill respects its own limit, all skills together may be too large.
+ * Returns a function that counts the bytes of one fetch, and throws TOO_LARGE beyond the limit. Even if each skill respects
+ * its own limit, all skills together may be too large.
  */
-class ByteBudget {
-  readonly #max: number
-  readonly #host: string
-  #taken = 0
-
-  constructor(max: number, host: string) {
-    this.#max = max
-    this.#host = host
-  }
-
-  /** @throws {SkillError} TOO_LARGE */
-  take(bytes: number): void {
-    this.#taken += bytes
-    this.throwIfExceeded()
-  }
-
-  throwIfExceeded(): void {
-    if (this.#taken <= this.#max) return
-    const message = `the skills of ${this.#host} have more than ${this.#max} bytes together; raise maxBytes (maxMegabytes in skillstoke.json) if the size is intended`
+function createBudget(max: number, host: string): (bytes: number) => void {
+  let taken = 0
+  return bytes => {
+    taken += bytes
+    if (taken <= max) return
+    const message = `the skills of ${host} have more than ${max} bytes together; raise maxBytes (maxMegabytes in skillstoke.json) if the size is intended`
     throw new SkillError('TOO_LARGE', message)
   }
+}
+
+function sizeOf(files: readonly FetchedFile[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes.length, 0)
 }
 
 function toFile(path: string, bytes: Uint8Array): FetchedFile {
