@@ -78,8 +78,8 @@ const SWEEP_MS = 300_000
 const STORED_WAIT_MS = 3_000
 /** Limit for one fetch. A server that does not answer is noticed sooner, so this is for slow connections. */
 const TIMEOUT_MS = 300_000
-/** How many files are retrieved at the same time. */
-const AT_ONCE = 32
+/** How many skills are retrieved at the same time, and how many files of each. */
+const AT_ONCE = 8
 /**
  * Returns a source that follows one channel of a fleet. A published version is visible a few milliseconds later. Without
  * the servers, the last versions stay, also after a restart if the runtime has a state directory.
@@ -161,6 +161,11 @@ interface FleetSkill extends ListedSkill {
 }
 
 type DownloadContext = Pick<FetchContext, 'store' | 'signal'>
+
+/** A skill, or a coming publication. */
+interface WithFiles {
+  readonly files: readonly ManifestFile[]
+}
 
 /** Why files could not be retrieved. */
 type Faults = ReadonlyMap<Digest, unknown>
@@ -278,7 +283,7 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async retrieve(skill: ListedSkill, context: Omit<FetchContext, 'known'>): Promise<ListedSkill> {
-    const [failure] = (await this.#download(skill.files, context)).values()
+    const [failure] = (await this.#download([skill], context)).values()
     if (failure !== undefined) throw failure
     return skill
   }
@@ -329,10 +334,7 @@ class FleetFetcher implements TreeFetcher {
     const isDue = (skill: FleetSkill): boolean =>
       this.#retrieval === 'ahead' || isRetrieved(earlier.get(skill.location), store)
     const due = skills.filter(skill => !isRetrieved(skill, store) && isDue(skill))
-    const faults = await this.#downloadOnce(
-      due.flatMap(({ files }) => files),
-      context,
-    )
+    const faults = await this.#downloadOnce(due, context)
     const reasons = new Map<Head, string>()
     for (const skill of due) {
       const fault = skill.files.find(({ digest }) => faults.has(digest))
@@ -369,33 +371,42 @@ class FleetFetcher implements TreeFetcher {
     const { files } = announcement
     try {
       // After a failure, the publisher repeats the announcement, and in the end names this agent.
-      if ((await this.#downloadOnce(files, { store, signal })).size === 0) this.#prefetches.tell()
+      const faults = await this.#downloadOnce([announcement], { store, signal })
+      if (faults.size === 0) this.#prefetches.tell()
     } catch {
       // The source is closed.
     }
   }
 
-  async #downloadOnce(files: readonly ManifestFile[], context: DownloadContext): Promise<Faults> {
+  async #downloadOnce(wanted: readonly WithFiles[], context: DownloadContext): Promise<Faults> {
+    const files = wanted.flatMap(each => each.files)
     const countMissing = (): number => listMissing(files, context.store).length
-    const work = async (): Promise<Faults> => await this.#download(files, context)
+    const work = async (): Promise<Faults> => await this.#download(wanted, context)
     return await downloadOnce(context.store, this.origin, countMissing, work)
   }
 
-  /** Retrieves the files that the store does not have. Returns why files could not be retrieved. */
-  async #download(files: readonly ManifestFile[], { store, signal }: DownloadContext): Promise<Faults> {
+  /**
+   * Retrieves the files that the store does not have. The first failure of a skill ends the downloads of its files. Returns
+   * why files could not be retrieved.
+   */
+  async #download(wanted: readonly WithFiles[], { store, signal }: DownloadContext): Promise<Faults> {
     const faults = new Map<Digest, unknown>()
-    // Skills may have files in common.
-    const missing = new Map(listMissing(files, store).map(file => [file.digest, file]))
+    const begun = new Set<Digest>()
     // Each file is stored as it arrives, so that an attempt that is interrupted has not to begin again.
-    const download = async (file: ManifestFile): Promise<void> => {
+    const download = async (file: ManifestFile): Promise<void> =>
+      store.put(file.digest, await downloadFile(await this.fleet.open(), file, signal))
+    const downloadAll = async ({ files }: WithFiles): Promise<void> => {
+      // Skills may have files in common.
+      const missing = listMissing(files, store).filter(({ digest }) => !begun.has(digest))
+      for (const { digest } of missing) begun.add(digest)
       try {
-        store.put(file.digest, await downloadFile(await this.fleet.open(), file, signal))
+        await mapConcurrently(missing, download, AT_ONCE, signal)
       } catch (thrown) {
         signal.throwIfAborted()
-        faults.set(file.digest, thrown)
+        for (const { digest } of listMissing(missing, store)) faults.set(digest, thrown)
       }
     }
-    await mapConcurrently([...missing.values()], download, AT_ONCE, signal)
+    await mapConcurrently(wanted, downloadAll, AT_ONCE, signal)
     return faults
   }
 
