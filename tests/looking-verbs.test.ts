@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { stoke } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
@@ -43,11 +43,35 @@ test('each looking verb prints the same with a running dev as without one', asyn
       return [verb.slice(0, 2), status, answer, stderr]
     })
   const scanned = run()
-  await using _dev = await startDev({
+  await using dev = await startDev({
     root: folder.at('skills'),
     state: folder.at('state'),
     args: ['--no-agent', '--frozen'],
   })
   expect(run()).toEqual(scanned)
-  expect(stoke(['why', 'refund', '--json', ...place]).json).toMatchObject({ from: { kind: 'dev' } })
+  expect(stoke(['why', 'refund', '--json', ...place]).json).toMatchObject({
+    from: { kind: 'dev', url: dev.url },
+  })
+})
+
+test('the API refuses a rollback through a link, as the command line does', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('elsewhere/refund', { body: 'Within 30 days.' })
+  mkdirSync(folder.at('skills'))
+  symlinkSync(folder.at('elsewhere/refund'), folder.at('skills/refund'))
+  await using dev = await startDev({
+    root: folder.at('skills'),
+    state: folder.at('state'),
+    args: ['--no-agent', '--link-root', folder.at('elsewhere')],
+  })
+  const { revision } = await dev.client.skill('refund')
+  folder.writeSkill('elsewhere/refund', { body: 'Within 60 days.' })
+  await dev.client.reload()
+  await expect(dev.client.rollback('refund', revision ?? '')).rejects.toMatchObject({
+    code: 'READ_ONLY',
+    message: expect.stringContaining('rollback does not write through links'),
+  })
+  const place = ['--root', folder.at('skills'), '--state', folder.at('state')]
+  const run = stoke(['rollback', 'refund', ...place, '--link-root', folder.at('elsewhere')])
+  expect([run.status, run.stderr]).toEqual([2, expect.stringContaining('does not write through links')])
 })

@@ -1,6 +1,6 @@
 import type { SkillRuntime, SkillScope } from '@skillstoke/core'
 import { type Answering, defined, freshOrKnown } from '@skillstoke/core/internal'
-import type { Context, TypedResponse } from 'hono'
+import type { Context, MiddlewareHandler, TypedResponse } from 'hono'
 import { validator } from 'hono/validator'
 import type { ZodType } from 'zod'
 import { fail } from './api-failure.ts'
@@ -36,9 +36,12 @@ export function query<Name extends string>(..._names: readonly Name[]) {
  */
 const MAX_LIST_WAIT_MS = 2_000
 
-/** Waits for earlier saves, before a list is made. */
-export async function lookAgain(skills: SkillRuntime): Promise<void> {
-  await freshOrKnown(skills, MAX_LIST_WAIT_MS)
+/** Makes lists wait for earlier saves. */
+export function lookFirst(skills: SkillRuntime): MiddlewareHandler {
+  return async (_context, next) => {
+    await freshOrKnown(skills, MAX_LIST_WAIT_MS)
+    await next()
+  }
 }
 
 /** Returns the view of a new conversation, for requests that name no conversation. */
@@ -46,10 +49,14 @@ export function viewOf({ scope }: Answering): { readonly scope?: SkillScope } {
   return defined({ scope })
 }
 
-/** Streams lines of JSON. */
-export function streamJson(context: Context, lines: ReadableStream<Uint8Array>): Response {
-  return context.body(lines, 200, {
-    'Content-Type': 'application/x-ndjson; charset=utf-8',
+/** Streams a response that proxies must not hold back. By default, lines of JSON. */
+export function stream(
+  context: Context,
+  bytes: ReadableStream<Uint8Array<ArrayBuffer>>,
+  type: 'text/event-stream' | 'application/x-ndjson' = 'application/x-ndjson',
+): Response {
+  return context.body(bytes, 200, {
+    'Content-Type': `${type}; charset=utf-8`,
     'Cache-Control': 'no-store',
     'X-Accel-Buffering': 'no',
   })

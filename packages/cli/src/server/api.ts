@@ -13,7 +13,7 @@ import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { z } from 'zod'
 import { fail } from './api-failure.ts'
-import { body, lookAgain, query, reply, viewOf } from './api-route.ts'
+import { body, lookFirst, query, reply, stream, viewOf } from './api-route.ts'
 import { createChatRoutes } from './chat-routes.ts'
 import { streamEvents } from './event-stream.ts'
 import { createFleetRoutes } from './fleet-routes.ts'
@@ -45,6 +45,7 @@ export function createApi(options: ApiOptions) {
   const { answering, state, guard, signal } = options
   const { skills } = answering
   const view = viewOf(answering)
+  const looked = lookFirst(skills)
   return new Hono()
     .use(
       bodyLimit({
@@ -62,22 +63,11 @@ export function createApi(options: ApiOptions) {
       reply(context, guard.login(context, context.req.valid('json').token)),
     )
     .use(guard.checkCaller)
-    .get('/generation', async context => {
-      await lookAgain(skills)
-      return reply(context, state.status())
-    })
-    .get('/skills', async context => {
-      await lookAgain(skills)
-      return reply(context, await listSkills(skills, state.toRow))
-    })
-    .get('/not-skills', async context => {
-      await lookAgain(skills)
-      return reply(context, await listNotSkills(skills))
-    })
-    .get('/pending', async context => {
-      await lookAgain(skills)
-      return reply(context, { skills: await listWaiting(skills) })
-    })
+    .get('/generation', looked, context => reply(context, state.status()))
+    .get('/skills', looked, async context => reply(context, await listSkills(skills, state.toRow)))
+    .get('/not-skills', looked, async context => reply(context, await listNotSkills(skills)))
+    .get('/pending', looked, async context => reply(context, { skills: await listWaiting(skills) }))
+    .get('/sessions', looked, context => reply(context, state.sessions()))
     .get('/skills/:name', async context => {
       const name = context.req.param('name')
       const detail = await showSkill(name, answering, state.toRow)
@@ -99,10 +89,9 @@ export function createApi(options: ApiOptions) {
     .get('/skills/:name/history', async context =>
       reply(context, { records: await skills.history.log(context.req.param('name')) }),
     )
-    .get('/skills/:name/why', query('session'), async context => {
+    .get('/skills/:name/why', looked, query('session'), async context => {
       const name = context.req.param('name')
       const id = context.req.valid('query').session
-      await lookAgain(skills)
       if (id === undefined) return reply(context, await skills.forConversation(view).why(name))
       const sessions = skills.sessions()
       const session = sessions.find(each => each.id === id)
@@ -118,10 +107,6 @@ export function createApi(options: ApiOptions) {
     .route('/', createRunRoutes(skills, signal))
     .route('/', createFleetRoutes(skills))
     .route('/', createChatRoutes(options))
-    .get('/sessions', async context => {
-      await lookAgain(skills)
-      return reply(context, state.sessions())
-    })
 
     .post('/reload', body(z.object({})), async context => reply(context, await state.reload()))
     .get('/events', createEventRoute(options))
@@ -158,10 +143,6 @@ function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal
       keepAliveMs,
       signal: AbortSignal.any([signal, context.req.raw.signal]),
     })
-    return context.body(ReadableStream.from(encode(events)), 200, {
-      'Content-Type': 'text/event-stream; charset=utf-8',
-      'Cache-Control': 'no-store',
-      'X-Accel-Buffering': 'no',
-    })
+    return stream(context, ReadableStream.from(encode(events)), 'text/event-stream')
   }
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { ChatDetail } from '../client/chat-types.ts'
 import type { ApiOptions } from './api.ts'
 import { fail } from './api-failure.ts'
-import { body, lookAgain, reply, streamJson, viewOf } from './api-route.ts'
+import { body, lookFirst, reply, stream, viewOf } from './api-route.ts'
 import { MAX_KEPT_CHATS, MAX_OPEN_CHATS } from './playground.ts'
 import { skillName } from './review-routes.ts'
 import { streamLines } from './stream-lines.ts'
@@ -22,14 +22,13 @@ const request = z.strictObject({
 export function createChatRoutes(options: ApiOptions) {
   const { playground, answering, state, keepAliveMs } = options
   const { skills } = answering
+  // The catalog of a new conversation contains every skill that was saved before the request.
   return new Hono()
-    .post('/chat', body(request), async context => {
+    .post('/chat', body(request), lookFirst(skills), async context => {
       const { question, conversation, skill } = context.req.valid('json')
       if (question.trim() === '' && skill === undefined)
         fail(400, 'INVALID_REQUEST', 'question: the question is empty; ask one, or name a skill')
       if (conversation !== undefined && !playground.has(conversation)) failUnknown(conversation)
-      // The catalog of a new conversation then contains every skill that was saved before the request.
-      await lookAgain(skills)
       if (skill !== undefined) await checkInvocable(skill, options)
       if (playground.isFull)
         fail(
@@ -40,11 +39,10 @@ export function createChatRoutes(options: ApiOptions) {
       const left = new AbortController()
       const signal = AbortSignal.any([options.signal, context.req.raw.signal, left.signal])
       const events = playground.ask({ question, conversation, skill, signal })
-      return streamJson(context, streamLines(events, { keepAliveMs, onCancel: () => left.abort() }))
+      return stream(context, streamLines(events, { keepAliveMs, onCancel: () => left.abort() }))
     })
-    .get('/chat/:id', async context => {
+    .get('/chat/:id', lookFirst(skills), async context => {
       const id = context.req.param('id')
-      await lookAgain(skills)
       const { session, system, messages, isBusy } = (await playground.open(id)) ?? failUnknown(id)
       return reply<ChatDetail>(context, {
         ...state.infoOf(session, skills.current),

@@ -11,7 +11,7 @@ import type { ScriptContainment, ScriptRunOptions } from '@skillstoke/core/sourc
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { RunEvent, SkillScriptsInfo } from '../client/api-types.ts'
-import { body, reply, streamJson } from './api-route.ts'
+import { body, reply, stream } from './api-route.ts'
 import { skillName } from './review-routes.ts'
 import { streamLines } from './stream-lines.ts'
 
@@ -47,7 +47,7 @@ export function createRunRoutes(skills: SkillRuntime, end: AbortSignal) {
       const signal = AbortSignal.any([end, context.req.raw.signal, left.signal])
       const events = follow(context.req.valid('json'), skills, { end, signal })
       const onCancel = (): void => left.abort(new SkillError('CLOSED', 'the reader closed the stream'))
-      return streamJson(context, streamLines(events, { keepAliveMs: KEEP_ALIVE_MS, onCancel }))
+      return stream(context, streamLines(events, { keepAliveMs: KEEP_ALIVE_MS, onCancel }))
     })
 }
 

@@ -15,11 +15,11 @@ export interface LineStreamOptions {
 export function streamLines(
   items: AsyncGenerator<object, void, undefined>,
   { keepAliveMs, onCancel }: LineStreamOptions,
-): ReadableStream<Uint8Array> {
+): ReadableStream<Uint8Array<ArrayBuffer>> {
   const encoder = new TextEncoder()
   let isCancelled = false
   let next: ReturnType<typeof items.next> | undefined = items.next()
-  return new ReadableStream<Uint8Array>({
+  return new ReadableStream<Uint8Array<ArrayBuffer>>({
     async pull(controller) {
       next ??= items.next()
       const item = await waitAtMost(systemClock, keepAliveMs, next)
