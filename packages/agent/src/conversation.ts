@@ -100,19 +100,20 @@ export class Conversation implements Disposable {
   readonly #parts: ConversationParts
   readonly #options: SkillAgentOptions
   readonly #claim: ConversationClaim
-  #definitions: readonly ToolDefinition[] = []
   /** All tools, and the provider options of the host with a cache breakpoint. */
-  #call: Pick<ModelCall, 'tools'> & Pick<ModelCall['settings'], 'providerOptions'> = { tools: {} }
+  #call: Pick<ModelCall, 'tools'> &
+    Pick<ModelCall['settings'], 'providerOptions'> & { readonly definitions: readonly ToolDefinition[] } = {
+    definitions: [],
+    tools: {},
+  }
   readonly #meter = new PrefixMeter()
   #messages: ModelMessage[] = []
   /** The message of the user that has no complete answer yet, as the user wrote it. */
   #question: ModelMessage | undefined
   /** The results of approved calls that have run, but are not stored yet. */
   readonly #finished = new Map<string, ToolResultPart>()
-  /** The system text that was stored last. */
-  #storedSystem: unknown
-  /** Identifies the session state that was stored last. */
-  #saved: string | undefined
+  /** The system text that was stored last, and what identifies the session state that was stored last. */
+  #stored: { readonly system?: unknown; readonly state?: string } = {}
   #seq = 0
   /** Whether the store was asked for an earlier part of this conversation. */
   #isLoaded: boolean
@@ -168,7 +169,7 @@ export class Conversation implements Disposable {
    * whole last request. Tools of the host are not compared, because an agent never changes them.
    */
   comparePrefix(): PrefixReading {
-    return this.#meter.compare([this.system, this.#definitions], this.#messages)
+    return this.#meter.compare([this.system, this.#call.definitions], this.#messages)
   }
 
   /**
@@ -318,7 +319,7 @@ export class Conversation implements Disposable {
       await this.#storeSystem()
       // Another process may have taken over, if this process was suspended. Stop before paying for a call.
       await this.#takeClaim()
-      const prefix = this.#meter.measure([this.system, this.#definitions], this.#messages)
+      const prefix = this.#meter.measure([this.system, this.#call.definitions], this.#messages)
       yield { kind: 'model-call', step, prefix }
       const { text, finishReason, ...answer } = yield* this.#callModel(signal)
       usage = addUsage(usage, answer.usage)
@@ -395,8 +396,7 @@ export class Conversation implements Disposable {
     ]
     this.#seq = await this.#write(rows, this.session.state())
     attempt.keep()
-    this.#storedSystem = system
-    this.#saved = this.#describeState()
+    this.#stored = { system, state: this.#describeState() }
     this.#messages = [...compacted]
     this.#meter.reset()
     this.#lastTokens = 0
@@ -493,9 +493,10 @@ export class Conversation implements Disposable {
       writer === undefined
         ? []
         : createAuthorTools(writer, { isInScope: createScopeTest(scope), author: { conversation } })
-    this.#definitions = [...chat.session.tools, ...author]
+    const definitions = [...chat.session.tools, ...author]
     const own: ToolSet = { ...tools, ...toAiTools(author) }
-    this.#call = chat.call({ tools: own, ...defined({ providerOptions: call?.providerOptions }) })
+    const options = defined({ providerOptions: call?.providerOptions })
+    this.#call = { ...chat.call({ tools: own, ...options }), definitions }
     return chat
   }
 
@@ -510,15 +511,15 @@ export class Conversation implements Disposable {
     for (const { role, content, seq, startsOver } of stored) {
       this.#seq = seq
       if (startsOver === true) this.#messages = []
-      if (role === 'system') this.#storedSystem = content
+      if (role === 'system') this.#stored = { ...this.#stored, system: content }
       else this.#messages.push({ role, content } as ModelMessage)
     }
     this.#question = findOpenQuestion(this.#messages, this.pending.length > 0)
     const sent = this.#messages.findLastIndex(({ role }) => role === 'assistant')
     if (sent === -1) return
     this.#lastTokens = estimateTokens(this.system, this.#messages)
-    if (this.#storedSystem === undefined || this.session.delivery === 'rebuild') return
-    this.#meter.measure([this.#storedSystem, this.#definitions], this.#messages.slice(0, sent))
+    if (this.#stored.system === undefined || this.session.delivery === 'rebuild') return
+    this.#meter.measure([this.#stored.system, this.#call.definitions], this.#messages.slice(0, sent))
   }
 
   /**
@@ -527,9 +528,9 @@ export class Conversation implements Disposable {
    */
   async #storeSystem(): Promise<void> {
     const { system } = this
-    if (system === this.#storedSystem || (this.session.delivery === 'rebuild' && this.#seq > 0)) return
+    if (system === this.#stored.system || (this.session.delivery === 'rebuild' && this.#seq > 0)) return
     this.#seq = await this.#write([this.#toRow('system', system)])
-    this.#storedSystem = system
+    this.#stored = { ...this.#stored, system }
   }
 
   /** Stores both the messages and the resulting session state, or neither. */
@@ -542,12 +543,12 @@ export class Conversation implements Disposable {
       const row = this.#toRow(message.role, message.content, offer)
       return own.length === 0 ? row : { ...row, uses: own }
     })
-    const isStored = this.#saved === this.#describeState()
+    const isStored = this.#stored.state === this.#describeState()
     const news = offer?.state() ?? (isStored ? undefined : this.session.state())
     this.#seq = await this.#write(rows, news)
     offer?.commit()
     this.#finished.clear()
-    this.#saved = this.#describeState()
+    this.#stored = { ...this.#stored, state: this.#describeState() }
     this.#messages.push(...messages)
   }
 

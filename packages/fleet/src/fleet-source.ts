@@ -368,7 +368,6 @@ class FleetFetcher implements TreeFetcher {
     if (announcement === undefined || announcement === this.#prefetched) return
     this.#prefetched = announcement
     const { signal } = this.#closing
-    const { files } = announcement
     try {
       // After a failure, the publisher repeats the announcement, and in the end names this agent.
       const faults = await this.#downloadOnce([announcement], { store, signal })
