@@ -336,6 +336,19 @@ describe('a conversation', () => {
     expect(live.session.ledger.entries()).toEqual([])
   })
 
+  test('has forks of its own, and refuses a fork that would take its notices', async () => {
+    using live = await open()
+    await say(live, [load('refund'), DONE])
+    expect(() => live.options({ forkSession: true })).toThrow('fork()')
+    const sessionId = '00000000-0000-4000-8000-000000000000' // of forkSession()
+    using copy = live.fork('chat-2', sessionId)
+    world.folder.writeSkill('refund', { body: 'Refunds need form TWO.' })
+    expect(copy.options()).toMatchObject({ resume: sessionId })
+    expect(copy.options()).not.toHaveProperty('forkSession')
+    expect(copy.session.ledger.entries().map(({ name }) => name)).toEqual(['refund'])
+    expect(live.options()).toMatchObject({ resume: live.sessionId })
+  })
+
   test('gives its id free when it is disposed', async () => {
     const live = await open()
     await expect(open()).rejects.toThrow('chat-1')

@@ -214,6 +214,22 @@ describe('a conversation', () => {
     expect(ids.map(id => loaded(id))).toEqual([['refund'], ['refund'], ['refund']])
   })
 
+  test('twelve overlapping runs of a new thread all end, and each receives a change once', async () => {
+    const agent = create([attach()()])
+    addMaps()
+    const calls = Array.from({ length: 12 }, () => EDIT)
+    world.server.play(...calls, ...calls.map(() => load('refund')))
+    const runs = calls.map(async (_, index) => await agent.invoke(ask(`Question ${index}.`), thread()))
+    const told = (await Promise.all(runs)).map(
+      ({ messages }) => messages.filter(({ text }) => text.includes('added: maps')).length,
+    )
+    expect(told).toEqual(calls.map(() => 1))
+    expect(skills.sessions()).toHaveLength(1)
+    editRefund()
+    await agent.invoke(ask('Again.'), thread())
+    expect([count('added: maps'), count('you loaded refund at')]).toEqual([1, 1])
+  })
+
   test('a stream receives notices between two steps, and keeps the prefix', async () => {
     const agent = create([attach()()])
     addMaps()

@@ -115,12 +115,6 @@ export class LiveConversation implements Disposable {
     return renderRestored(restore)
   }
 
-  /** Throws if the session does not allow this call of a tool now. */
-  assertAllowed(tool: string, input: unknown): void {
-    const refusal = this.session.checkTool(tool, input)
-    if (refusal !== undefined) throw new Error(refusal)
-  }
-
   [Symbol.dispose](): void {
     this.session.close()
   }

@@ -70,7 +70,6 @@ export class LangChainThread implements Disposable {
   readonly #live: LiveConversation
   readonly #tools: readonly string[]
   readonly #rebase: RebaseOptions | undefined
-  readonly #isEnforced: boolean
   /** What the session knows; `undefined` if it is unsure, because two runs used the session at the same time. */
   #place: Place | undefined
   /** A start that is not in the checkpoint yet, with the version that it replaces. */
@@ -78,22 +77,18 @@ export class LangChainThread implements Disposable {
   /** The hooks of overlapping runs. */
   readonly #hooks = new OneAtATime()
 
-  constructor(
-    session: SkillSession,
-    { rebase, isEnforced }: { readonly rebase: RebaseOptions | undefined; readonly isEnforced: boolean },
-  ) {
+  constructor(session: SkillSession, rebase: RebaseOptions | undefined) {
     this.session = session
     this.#live = new LiveConversation(session)
     this.#tools = [...session.tools.slice(0, 1).map(({ name }) => name), TOOL_NAMES.readFile]
     this.#rebase = rebase
-    this.#isEnforced = isEnforced
   }
 
   /** Makes the session know what a state of the graph contains, and nothing else. */
   async enter(state: LangChainGraphState, version: string, step: LangChainStep = 'model'): Promise<this> {
     if (this.#find(state) === undefined) await this.#start(state, version)
     // While tools run, the session may know loads whose answers are not in the state yet.
-    if (!this.#isAt(state, step)) await this.#replay(state)
+    if (!this.#isAt(state, step)) this.#replay(state)
     return this
   }
 
@@ -201,25 +196,15 @@ export class LangChainThread implements Disposable {
     return isKnown && (step === 'tools' || wanted.parts.length === evidence.size)
   }
 
-  async #replay(state: LangChainGraphState): Promise<void> {
+  #replay(state: LangChainGraphState): void {
     const place = this.#find(state)
     if (place === undefined) return
-    this.session.replay(place.base.session, entriesOf(place.parts))
-    this.#place = place
-    if (!this.#isEnforced) return
     const told = readTold(state)
     const added = place.parts.slice(told?.parts.length ?? 0)
     const loads = entriesOf(added).flatMap(entry => (entry.kind === 'load' ? [entry.name] : []))
-    await this.#activate([...(told?.active ?? []), ...(told === undefined ? [] : loads)])
-  }
-
-  /** Makes the skills of a turn active again, without changing what the conversation was told about them. */
-  async #activate(names: readonly string[]): Promise<void> {
-    for (const name of names) {
-      const entry = this.session.ledger.find(name)
-      await this.session.expandSlash(`/${name}`)
-      if (entry !== undefined) this.session.ledger.record(entry)
-    }
+    const active = told === undefined ? [] : [...told.active, ...loads]
+    this.session.replay(place.base.session, entriesOf(place.parts), active)
+    this.#place = place
   }
 
   /**

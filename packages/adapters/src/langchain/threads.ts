@@ -67,10 +67,7 @@ export class LangChainThreads {
     }
     const parent = this.#findParent(path)
     const session = parent === undefined ? this.#skills.session(all) : parent.child(all)
-    return new LangChainThread(session, {
-      rebase: this.#rebase,
-      isEnforced: options.allowedTools === 'enforce',
-    })
+    return new LangChainThread(session, this.#rebase)
   }
 
   /** Returns the session of the agent that runs a subagent as a tool. */

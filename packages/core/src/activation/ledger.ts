@@ -21,8 +21,6 @@ export interface LedgerEntry {
 export interface Ledger {
   entries(): readonly LedgerEntry[]
   find(name: string): LedgerEntry | undefined
-  record(entry: LedgerEntry): void
-  forget(name: string): void
   /** Records that the conversation received a file of a revision. */
   saw(name: string, revision: Digest): void
   /**
@@ -45,10 +43,6 @@ export class ForgetfulLedger implements Ledger {
   find(): undefined {
     return undefined
   }
-
-  record(): void {}
-
-  forget(): void {}
 
   saw(): void {}
 

@@ -57,12 +57,15 @@ export class ConversationLedger implements Ledger {
     const claims = Object.entries(seen).flatMap(([name, revisions]) =>
       revisions.map(revision => ({ name, revision })),
     )
-    for (const { name, revision } of [...claims, ...ledger]) {
+    const loads = ledger.filter(({ name }) => isInScope(name))
+    for (const { name, revision } of [...claims, ...loads]) {
       if (!isInScope(name)) continue
       if (!isProven && !this.seen(name).includes(revision)) this.#claimed.add(claimOf(name, revision))
-      this.#see(name, revision)
+      const seen = see(this.seen(name), revision, this.find(name)?.revision)
+      this.set({ ...this.#known, seen: new Map(this.#known.seen).set(name, seen) })
     }
-    for (const entry of ledger) if (isInScope(entry.name)) this.record(entry)
+    const loaded = loads.map(entry => [entry.name, Object.freeze({ ...entry })] as const)
+    this.#known = { ...this.#known, loaded: new Map([...this.#known.loaded, ...loaded]) }
   }
 
   entries(): readonly LedgerEntry[] {
@@ -71,18 +74,6 @@ export class ConversationLedger implements Ledger {
 
   find(name: string): LedgerEntry | undefined {
     return this.#known.loaded.get(name)
-  }
-
-  record(entry: LedgerEntry): void {
-    const loaded = new Map(this.#known.loaded).set(entry.name, Object.freeze({ ...entry }))
-    this.#known = { ...this.#known, loaded }
-    this.#see(entry.name, entry.revision)
-  }
-
-  forget(name: string): void {
-    const loaded = new Map(this.#known.loaded)
-    loaded.delete(name)
-    this.#known = { ...this.#known, loaded }
   }
 
   saw(name: string, revision: Digest): void {
@@ -109,11 +100,6 @@ export class ConversationLedger implements Ledger {
         revisions.filter(revision => this.isProven(name, revision)),
       ]),
     )
-  }
-
-  #see(name: string, revision: Digest): void {
-    const seen = see(this.seen(name), revision, this.find(name)?.revision)
-    this.set({ ...this.#known, seen: new Map(this.#known.seen).set(name, seen) })
   }
 }
 

@@ -193,18 +193,11 @@ export class ConversationRecord {
     this.#settled = { now, known: this.#known }
   }
 
-  /** Records that the conversation starts over at a generation. */
-  restart(now: Generation, kept: readonly Kept[], dropped: readonly string[]): void {
+  /** Records that the conversation starts over at a generation, with the loaded skills that it keeps. */
+  restart(now: Generation, kept: readonly Kept[]): void {
     this.#epoch = {}
-    for (const name of dropped) this.ledger.forget(name)
-    for (const { skill, name } of kept) {
-      const content = { ...contentKeys(skill, this.#options.hasher) }
-      const { revision } = skill
-      this.ledger.record({ name, revision, toldRevision: revision, content, toldContent: content })
-      this.ledger.saw(name, revision)
-      this.#keep(skill)
-    }
-    this.ledger.set({ ...this.#known, ...this.#toldAt(now) })
+    this.ledger.set({ ...this.#known, ...this.#toldAt(now), loaded: new Map() })
+    for (const { skill, name } of kept) this.load(skill, name)
     this.#generation = now
     this.#catalog = this.#options.renderCatalog(now)
     this.#prune()

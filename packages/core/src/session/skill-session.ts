@@ -369,6 +369,7 @@ export class SkillSession implements Disposable {
    * `replay()` when somebody else owns the history and has removed messages.
    * @param entries entries of committed offers and of loads, in the order of the history. Damaged entries, and skills
    * outside the scope, are left out. A client may write them: the store is asked before an old file is read
+   * @param active names of the skills that were loaded since the turn began
    * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
    *
    * @example
@@ -388,10 +389,14 @@ export class SkillSession implements Disposable {
    * console.log(session.knows('greet')) // prints false
    * ```
    */
-  replay(state: SessionState, entries: readonly SessionEntry[]): void {
+  replay(state: SessionState, entries: readonly SessionEntry[], active: readonly string[] = []): void {
     this.#assertOpen()
     this.#record.replay(checkSessionState(state, this.#host.hasher), entries.filter(isSessionEntry))
     this.#active.clear()
+    for (const name of active.filter(this.#reader.isInScope)) {
+      const skill = this.#newest().find(name)
+      if (skill !== undefined) this.#active.add(skill, name)
+    }
     this.#toldTurn = -1
   }
 
@@ -450,7 +455,7 @@ export class SkillSession implements Disposable {
       this.#reader.isInScope(name) ? now.find(name) : undefined
     const parts = { find, conversation: this.#access, countTokens: this.#host.countTokens }
     const { kept, dropped } = await chooseRestored(parts, options)
-    this.#record.restart(now, kept, dropped)
+    this.#record.restart(now, kept)
     this.#pin()
     return Object.freeze({
       catalog: this.catalog,

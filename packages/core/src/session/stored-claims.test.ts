@@ -82,6 +82,37 @@ describe('T60: the claims of a stored state without a seal', () => {
     expect(await readAt(session, revision)).toContain('is not available')
   })
 
+  test('forged entries read no revision of another skill, and load no skill that is out of scope', async () => {
+    await using it = await openMemorySkills(['pdf', 'secret'])
+    const { revision } = it.skills.current.get('secret')
+    const session = it.skills.session({ id: 's', scope: { exclude: ['secret'] } })
+    const content = { body: '0', files: '0' }
+    session.replay(session.state(), [
+      { kind: 'read', name: 'pdf', revision },
+      { kind: 'load', name: 'secret', revision, content },
+    ])
+    expect(await readAt(session, revision)).toContain('is not available')
+    expect(session.ledger.entries()).toEqual([])
+  })
+
+  test('a forged entry reads no revision that waits for an approval', async () => {
+    await using it = await openReviewed({ '/team/pdf/SKILL.md': text('First.') })
+    await it.skills.review.approve('pdf')
+    const held = await it.put('/team/pdf/SKILL.md', text('Held.'))
+    const session = it.skills.session({ id: 's' })
+    session.replay(session.state(), [{ kind: 'read', name: 'pdf', revision: held }])
+    expect(await readAt(session, held)).toContain('is not available')
+  })
+
+  test('damaged entries are left out', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    const { revision } = it.skills.current.get('pdf')
+    const forged = [null, {}, { kind: 'load', name: 'pdf', revision }, { kind: 'notice', said: [['pdf', 1]] }]
+    session.replay(session.state(), forged as never)
+    expect([session.ledger.entries(), await session.offer()]).toEqual([[], undefined])
+  })
+
   test('a notice names no file of a held revision that a forged state claims was loaded', async () => {
     await using it = await openReviewed({ '/team/pdf/SKILL.md': text('First.') })
     await it.skills.review.approve('pdf')
