@@ -3,9 +3,7 @@
 
 // For authors of sources: the interface of a source, and functions that read a skill folder.
 export type {
-  MarkReason,
   SourceReadContext,
-  SourceReadDepth,
   SkillSource,
   SourceChange,
   SourceHint,
@@ -13,18 +11,12 @@ export type {
   SourceState,
   SourceVersions,
   SourceWatch,
-  SourceWatchMode,
   WritableFolder,
 } from './source/skill-source.ts'
 export type { SourceTrust } from './skill/trust.ts'
 export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
-export type { NotSkill, NotSkillQuery, NotSkillReason, NotSkills } from './source/not-skill.ts'
-export {
-  type CaptureContext,
-  captureSkill,
-  type FileContents,
-  type SkillFolder,
-} from './source/capture-skill.ts'
+export type { NotSkill, NotSkillQuery, NotSkills } from './source/not-skill.ts'
+export { captureSkill, type FileContents } from './source/capture-skill.ts'
 export type { SkillFile } from './skill/manifest.ts'
 export type { ReadingPolicy } from './skill/reading-policy.ts'
 export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
@@ -32,10 +24,8 @@ export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
 // For hosts and authors of file systems: a source that reads any file system.
 export { FileSource } from './source/file-source.ts'
 export type { FileSourceOptions } from './source/file-source-options.ts'
-export type { FileLayout } from './source/file-layout.ts'
-export type { SymlinkPolicy } from './source/entry-classifier.ts'
 export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
-export { type AllowedPathsOptions, fromAllowedPaths } from './source/allowed-paths.ts'
+export { fromAllowedPaths } from './source/allowed-paths.ts'
 export type {
   Awaitable,
   DirectoryEntry,
@@ -47,12 +37,7 @@ export type {
 } from './fs/file-system.ts'
 export type { WritableFileSystem, FileWriteOptions } from './fs/writable-file-system.ts'
 export { MemoryFileSystem } from './fs/memory-file-system.ts'
-export {
-  type AdaptFileSystemOptions,
-  adaptFileSystem,
-  type SimpleFiles,
-  type SimpleStat,
-} from './fs/adapt-file-system.ts'
+export { type AdaptFileSystemOptions, adaptFileSystem, type SimpleFiles } from './fs/adapt-file-system.ts'
 
 // For authors of fetchers: a source that fetches all skills of another machine together.
 export { RemoteSource, type RemoteSourceOptions } from './source/remote-source.ts'
@@ -76,31 +61,25 @@ export {
 // For authors of stores: file contents, decisions, history and write locks.
 export type { FolderNote, FolderNotes } from './store/folder-notes.ts'
 export type { SkillStore, StoreFault } from './store/skill-store.ts'
-export { MemorySkillStore, type MemorySkillStoreOptions } from './store/memory-skill-store.ts'
+export { MemorySkillStore } from './store/memory-skill-store.ts'
 export {
-  type AgentWrite,
   type DecidedFolder,
   type SkillDecision,
-  type DecisionMeta,
   type DecisionStore,
   type FolderDecisions,
   type MadeDecision,
   MemoryDecisions,
   type RecordedDecision,
-  type WrittenFile,
 } from './history/decisions.ts'
 export {
   MemoryRevisionLog,
   type MemoryRevisionLogOptions,
-  type RevisionAuthor,
-  type RevisionCause,
   type RevisionLog,
   type RevisionRecord,
 } from './history/revision-log.ts'
 export { InProcessWriteLock, type WriteLock } from './authoring/write-lock.ts'
 
 // For hosts: option types that contain the types above.
-export type { ReviewPolicy, RuntimeTuning } from './runtime/skill-runtime-options.ts'
 export type { SkillState } from './runtime/skill-state.ts'
 export type { SharedSources } from './registry/last-good.ts'
 
@@ -111,9 +90,7 @@ export type {
   AdmissionVerdict,
   FolderMove,
   FolderPlace,
-  StandingDecision,
 } from './registry/admission.ts'
-export type { FolderOnDisk } from './registry/folder-path.ts'
 
 // For authors of runners, which execute scripts.
 export type {
@@ -136,7 +113,5 @@ export { type Clock, type Hasher, portableHasher, systemClock } from './host.ts'
 
 // Types that occur in the options and methods above.
 export type { ScopeTest } from './catalog/scope.ts'
-export type { MissingRootPolicy } from './source/check-file-source-options.ts'
 export type { WatchingMode } from './source/event-trust.ts'
-export type { MemorySourceOptions } from './source/memory-source.ts'
 export type { PollingMode } from './source/remote-source.ts'

@@ -1,16 +1,14 @@
 import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
-import type { Clock, Hasher } from '../host.ts'
 import { quote } from '../quote.ts'
-import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Digest, digestOf, shortDigest } from '../skill/digest.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { listFolder } from './list-folder.ts'
-import type { SkillWriteRequest } from './skill-write.ts'
+import type { SkillWriteRequest, SkillWriterParts } from './skill-write.ts'
 
 /** The writable folder of a source, with the rules of that source. */
 export interface WritableLayer {
@@ -44,24 +42,14 @@ export interface ExpectedFolder {
   readonly known?: Digest | undefined
 }
 
-export interface LayerFilesOptions {
-  readonly reader: SkillReader
-  readonly hasher: Hasher
-  readonly clock: Clock
-}
-
 /** Reads the files of the writable folder, and checks that their digests match those that a writer expects. */
 export class LayerFiles {
   readonly #layer: WritableLayer
-  readonly #reader: SkillReader
-  readonly #hasher: Hasher
-  readonly #clock: Clock
+  readonly #parts: Pick<SkillWriterParts, 'reader' | 'hasher' | 'clock'>
 
-  constructor(layer: WritableLayer, { reader, hasher, clock }: LayerFilesOptions) {
+  constructor(layer: WritableLayer, parts: Pick<SkillWriterParts, 'reader' | 'hasher' | 'clock'>) {
     this.#layer = layer
-    this.#reader = reader
-    this.#hasher = hasher
-    this.#clock = clock
+    this.#parts = parts
   }
 
   /** Checks that no file of a skill changed since the skill was read. @throws {SkillError} CHANGED_SINCE_READ */
@@ -88,10 +76,10 @@ export class LayerFiles {
     if (text.digest === known) return
     const { reading, limits } = this.#layer
     const directoryName = location.slice(location.lastIndexOf('/') + 1)
-    const parsed = parseSkill(text.bytes, {
-      ...(directoryName === '' ? {} : { directoryName }),
-      ...defined({ policy: reading, limits }),
-    })
+    const parsed = parseSkill(
+      text.bytes,
+      defined({ directoryName: directoryName === '' ? undefined : directoryName, policy: reading, limits }),
+    )
     if (parsed.ok ? parsed.value.name === name : known === undefined) return
     const found = parsed.ok ? `now holds the skill ${quote(parsed.value.name)}` : 'has changed'
     throw new SkillError(
@@ -123,7 +111,7 @@ export class LayerFiles {
         inside,
         maxBytes: (this.#layer.limits ?? DEFAULT_LIMITS).maxFolderBytes,
       })
-      return { bytes, digest: digestOf(bytes, this.#hasher), isExecutable: stat.isExecutable }
+      return { bytes, digest: digestOf(bytes, this.#parts.hasher), isExecutable: stat.isExecutable }
     } catch (thrown) {
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined
       throw thrown
@@ -168,7 +156,7 @@ export class LayerFiles {
       await this.#copy(skill, folder)
       return true
     }
-    const suffix = Math.floor(this.#clock.random() * 1e9)
+    const suffix = Math.floor(this.#parts.clock.random() * 1e9)
     const stage = `${root}/.tmp-${skill.name}-${shortDigest(skill.revision)}-${suffix}`
     try {
       await this.#copy(skill, stage)
@@ -188,7 +176,7 @@ export class LayerFiles {
     for (const { path, isExecutable } of textLast) {
       const target = `${folder}/${path}`
       if ((await this.read(target)) !== undefined) continue
-      await fileSystem.write(target, await this.#reader.readFile(skill, path), {
+      await fileSystem.write(target, await this.#parts.reader.readFile(skill, path), {
         inside: root,
         isExecutable,
       })

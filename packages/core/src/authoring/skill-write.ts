@@ -24,6 +24,8 @@ export interface SkillWriterParts {
   readonly sources: SourceReaders
   readonly reloads: SkillReloading
   readonly agentWrites: AgentWriteNotes
+  readonly clock: Clock
+  readonly hasher: Hasher
 }
 
 /** The notes about texts that agents wrote. */
@@ -82,8 +84,6 @@ export interface SkillWriterOptions {
   readonly reservedNames?: readonly string[]
   /** Whether the writer reads a skill again after each write, or leaves that to a later reload. @default 'reload' */
   readonly afterWrite?: (typeof AFTER_WRITE)[number]
-  readonly hasher?: Hasher
-  readonly clock?: Clock
 }
 
 export const WRITER_OPTIONS: KnownOptions<SkillWriterOptions> = {
@@ -91,8 +91,6 @@ export const WRITER_OPTIONS: KnownOptions<SkillWriterOptions> = {
   names: oneOf(WRITABLE_NAMES, value => value instanceof RegExp),
   reservedNames: true,
   afterWrite: oneOf(AFTER_WRITE),
-  hasher: true,
-  clock: true,
 }
 
 export interface SkillWriteRequest {

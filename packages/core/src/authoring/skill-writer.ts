@@ -1,5 +1,5 @@
 import { SkillError } from '../errors.ts'
-import { portableHasher, systemClock, untilAborted } from '../host.ts'
+import { untilAborted } from '../host.ts'
 import { checkOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillReport } from '../registry/generation.ts'
@@ -73,10 +73,8 @@ export class SkillWriter {
       names: options.names ?? 'strict',
       reservedNames: options.reservedNames ?? RESERVED_WORDS,
       afterWrite: options.afterWrite ?? 'reload',
-      hasher: options.hasher ?? portableHasher,
-      clock: options.clock ?? systemClock,
     }
-    this.#files = new LayerFiles(layer, { reader: parts.reader, ...this.#options })
+    this.#files = new LayerFiles(layer, parts)
   }
 
   /**
@@ -302,7 +300,7 @@ export class SkillWriter {
   }
 
   #timestamp(): string {
-    return new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
+    return new Date(this.#parts.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
   }
 
   /**
@@ -393,7 +391,7 @@ export class SkillWriter {
     const below = isElsewhere ? served?.files.find(file => file.path === path) : undefined
     const before = (await this.#files.read(target)) ?? below
     this.#files.checkBase(request, before?.digest)
-    const digest = digestOf(bytes, this.#options.hasher)
+    const digest = digestOf(bytes, this.#parts.hasher)
     const isLive = !isElsewhere && served?.files.some(file => file.path === path && file.digest === digest)
     // Record the write first, because a watcher may see the file before this call continues.
     if (request.agent !== undefined && isLive !== true)

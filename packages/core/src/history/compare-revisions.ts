@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -35,7 +36,7 @@ export interface FileChange {
 /** Compares the frontmatter fields, instructions and files of two revisions. */
 export function compareRevisions(before: Skill | undefined, after: Skill): RevisionDiff {
   return {
-    ...(before === undefined ? {} : { from: before.revision }),
+    ...defined({ from: before?.revision }),
     to: after.revision,
     fields: compareFields(before, after),
     isBodyChanged: before?.bodyDigest !== after.bodyDigest,
@@ -49,11 +50,7 @@ function compareFields(before: Skill | undefined, after: Skill): readonly FieldC
   const names = new Set([...Object.keys(now), ...Object.keys(old)])
   return [...names]
     .filter(name => JSON.stringify(old[name]) !== JSON.stringify(now[name]))
-    .map(field => ({
-      field,
-      ...(old[field] === undefined ? {} : { before: old[field] }),
-      ...(now[field] === undefined ? {} : { after: now[field] }),
-    }))
+    .map(field => ({ field, ...defined({ before: old[field], after: now[field] }) }))
 }
 
 function fieldsOf(skill: Skill): Record<string, unknown> {
@@ -75,6 +72,6 @@ function compareFiles(before: readonly SkillFile[], after: readonly SkillFile[])
   return paths.flatMap(path => {
     const [a, b] = [old?.get(path), now?.get(path)]
     if (a?.digest === b?.digest && a?.isExecutable === b?.isExecutable) return []
-    return [{ path, ...(a === undefined ? {} : { before: a }), ...(b === undefined ? {} : { after: b }) }]
+    return [{ path, ...defined({ before: a, after: b }) }]
   })
 }

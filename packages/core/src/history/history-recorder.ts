@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import type { Clock } from '../host.ts'
 import { type FolderPlace, placeOf } from '../registry/admission.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
@@ -104,15 +105,7 @@ export class HistoryRecorder {
       const records = last === undefined ? [] : await log.list(place)
       if (isKnown(records, event, revision)) continue
       const origin = await this.#findOrigin({ place, source, revision, at }, records)
-      added.push({
-        ...place,
-        source,
-        name,
-        ...(revision === undefined ? {} : { revision }),
-        event,
-        ...origin,
-        at,
-      })
+      added.push({ ...place, source, name, ...defined({ revision }), event, ...origin, at })
       if (revision !== undefined) store.setRef(refOf(place, revision), revision)
     }
     if (added.length > 0) await this.#forget(await log.append(added))
@@ -208,11 +201,7 @@ function isBeginning(decision: RecordedDecision, revision: Digest): boolean {
 }
 
 function toOrigin({ kind, by, note }: RecordedDecision): ChangeOrigin {
-  return {
-    author: { kind: 'person', name: by },
-    cause: kind,
-    ...(note === undefined ? {} : { note }),
-  }
+  return { author: { kind: 'person', name: by }, cause: kind, ...defined({ note }) }
 }
 
 /** Returns true if `records`, sorted newest first, already contains the step. */

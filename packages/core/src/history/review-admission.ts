@@ -61,13 +61,8 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       const left = decided?.approved.size ? [] : findLeftWrites(request, decisions)
       // A text that was approved here stays live if an agent writes the same text to another folder.
       const writes = [...own, ...(isSame ? [] : others), ...left].sort((a, b) => a.at - b.at)
-      return decide(request, decided, {
-        isFrozen: waits,
-        isSame,
-        forgotten: forgotten.at(0),
-        writes,
-        removed,
-      })
+      const lost = forgotten.at(0)
+      return decide(request, decided, { isFrozen: waits, isSame, forgotten: lost, writes, removed })
     },
     refresh: () => decisions.refresh(),
     shown: origin => {
@@ -86,14 +81,15 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
 function decide(
   { skill, live, trust }: AdmissionRequest,
   decided: FolderDecisions | undefined,
-  { writes, removed, ...circumstances }: Circumstances,
+  circumstances: Circumstances,
 ): AdmissionVerdict {
   const rejection = decided?.rejected.get(skill.revision)
   if (rejection !== undefined)
     return { kind: 'hold', reason: `rejected by ${describeMeta(rejection)}`, isRejected: true }
   if (decided?.approved.has(skill.revision) === true)
     return skill.listedFrontmatter === undefined ? { kind: 'admit' } : NOT_STORED
-  const reason = findReason({ ...circumstances, trust, write: writes.at(-1), removed: removed.at(-1) })
+  const { writes, removed } = circumstances
+  const reason = findReason(trust, circumstances)
   if (reason === undefined) return { kind: 'admit' }
   const grown = describeNewCapabilities(live, skill)
   // If two conversations wrote texts, neither may see the text of the other.
@@ -112,26 +108,24 @@ const NOT_STORED: AdmissionVerdict = Object.freeze({
   reason: 'the files of the approved revision are not stored, and its source has not sent them yet',
 })
 
-interface Case {
-  readonly trust: SourceTrust
+interface Circumstances {
   readonly isFrozen: boolean
-  readonly write: AgentWrite | undefined
-  /** An unapproved text of a file that the revision lacks. */
-  readonly removed: AgentWrite | undefined
+  readonly writes: readonly AgentWrite[]
+  /** The unapproved texts of files that the revision lacks. */
+  readonly removed: readonly AgentWrite[]
   readonly forgotten: AgentWrite | undefined
   readonly isSame: boolean
 }
 
-interface Circumstances extends Omit<Case, 'trust' | 'write' | 'removed'> {
-  readonly writes: readonly AgentWrite[]
-  readonly removed: readonly AgentWrite[]
-}
-
 /** Returns why an unapproved revision is held, or `undefined` if the revision goes live. */
-function findReason({ trust, isFrozen, write, removed, forgotten, isSame }: Case): string | undefined {
+function findReason(
+  trust: SourceTrust,
+  { isFrozen, writes, removed, forgotten, isSame }: Circumstances,
+): string | undefined {
+  const [write, gone] = [writes.at(-1), removed.at(-1)]
   if (write !== undefined) return `written by ${describeMeta(write)} and not approved`
-  if (removed !== undefined)
-    return `without ${quote(removed.path)}, which was last written by ${describeMeta(removed)} and not approved`
+  if (gone !== undefined)
+    return `without ${quote(gone.path)}, which was last written by ${describeMeta(gone)} and not approved`
   if (trust === 'review') return 'the source is reviewed and this revision is not approved'
   if (forgotten !== undefined && !isSame)
     return `agents wrote more texts to this folder than can be tracked; the last dropped text is by ${describeMeta(forgotten)}`

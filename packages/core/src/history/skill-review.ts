@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
@@ -278,7 +279,7 @@ export class SkillReview {
     checkCapabilities(capabilities)
     const { report, place } = this.find(target)
     const served = report.serving ?? report.revision
-    const decided = { name: report.name, ...(served === undefined ? {} : { revision: served }) }
+    const decided = { name: report.name, ...defined({ revision: served }) }
     const revision = checkNewest(decided, options.revision)
     const bound = this.#options.registry.findSource(report.source)?.trust === 'review' ? { revision } : {}
     return await this.#decide(place, { kind: 'grant', capabilities, ...bound }, options)
@@ -404,7 +405,7 @@ export class SkillReview {
   async #decide(place: FolderPlace, decision: SkillDecision, options: DecisionNote): Promise<DecidedSkill> {
     const { by, note } = options
     const { decisions, clock, registry } = this.#options
-    const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
+    const meta = { by: by ?? 'somebody', at: clock.now(), ...defined({ note }) }
     // The log may contain a recent decision that another process made and this process has not received yet.
     const made = await decisions.list(place)
     const isLost = this.#reportOf(place)?.diagnostics.some(({ code }) => code === 'DECISIONS_LOST') === true

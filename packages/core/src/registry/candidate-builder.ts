@@ -25,8 +25,6 @@ export interface CandidateBuilderOptions {
   readonly memory: DecisionMemory
   readonly admission: AdmissionPolicy
   readonly onInvalid: InvalidPolicy
-  /** True if two skills with the same name are an error. */
-  readonly refusesDuplicates: boolean
   /** Returns the folder of a skill; `undefined` if no source has this folder. */
   readonly findFolder: (place: FolderPlace) => FolderOnDisk | undefined
   /** Diagnostics that other modules reported about served skills, for example about their scripts. */
@@ -157,7 +155,7 @@ export class CandidateBuilder {
    */
   build(slot: CandidateSource, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
     const { entry, old, former } = fresh
-    const { store, onInvalid, refusesDuplicates } = this.#options
+    const { store, onInvalid } = this.#options
     const decision = this.#askStanding(slot, entry.location)
     const lastGood = restored.get(entry.location) ?? this.#findLive(slot, entry, fresh, decision)
     let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
@@ -203,7 +201,6 @@ export class CandidateBuilder {
       sourceIndex,
       source,
       trust,
-      refusesDuplicates,
     }
     for (const revision of revisionsOf(candidate)) store.retain(revision)
     if (old !== undefined) for (const revision of revisionsOf(old)) store.release(revision)

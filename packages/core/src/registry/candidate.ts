@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { quote } from '../quote.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -42,8 +43,6 @@ export interface Candidate {
   readonly sourceIndex: number
   readonly source: string
   readonly trust: SourceTrust
-  /** True if a shadowed skill is reported as an error instead of a warning. */
-  readonly refusesDuplicates: boolean
 }
 
 export type HeldRevision = Omit<Extract<AdmissionVerdict, { kind: 'hold' }>, 'kind'>
@@ -79,6 +78,8 @@ export interface NameGroup {
   readonly winner: Candidate | undefined
   /** Other names that look like this name. */
   readonly lookalikes: readonly string[]
+  /** True if a shadowed skill is reported as an error instead of a warning. */
+  readonly refusesDuplicates: boolean
 }
 
 /** Creates the reports of all folders with one name, by precedence. Folders with the same files share one report. */
@@ -91,7 +92,7 @@ export function toReports(group: NameGroup): readonly SkillReport[] {
 
 export function toReport(
   candidate: Candidate,
-  { winner, lookalikes }: NameGroup,
+  { winner, lookalikes, refusesDuplicates }: NameGroup,
   copies: readonly Candidate[] = [],
 ): SkillReport {
   const { entry, live } = candidate
@@ -102,7 +103,7 @@ export function toReport(
   if (status === 'shadowed' && winner !== undefined) {
     diagnostics.push({
       code: 'SKILL_SHADOWED',
-      severity: candidate.refusesDuplicates ? 'error' : 'warning',
+      severity: refusesDuplicates ? 'error' : 'warning',
       message: `${quoteFolder(candidate)} is shadowed by ${quoteFolder(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
       fix: `address this skill as ${quote(describeTarget(candidate))}; rename it only if agents should see both`,
     })
@@ -121,9 +122,11 @@ export function toReport(
     description: newest?.description ?? '',
     source: candidate.source,
     location: entry.location,
-    ...(entry.directory === undefined ? {} : { directory: entry.directory }),
-    ...(entry.skill === undefined ? {} : { revision: entry.skill.revision }),
-    ...(isServed && live !== undefined ? { serving: live.revision } : {}),
+    ...defined({
+      directory: entry.directory,
+      revision: entry.skill?.revision,
+      serving: isServed ? live?.revision : undefined,
+    }),
     status,
     ...(copies.length === 0 ? {} : { copies: Object.freeze(copies.map(toCopy)) }),
     diagnostics: Object.freeze(diagnostics),
@@ -141,7 +144,7 @@ export function toProblemReport(candidate: Candidate, group: NameGroup): SkillRe
 
 function toCopy({ source, entry }: Candidate): SkillCopy {
   const { location, directory } = entry
-  return { source, location, ...(directory === undefined ? {} : { directory }) }
+  return { source, location, ...defined({ directory }) }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import type { Hasher } from '../host.ts'
 import { type Digest, digestOf } from '../skill/digest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -126,18 +127,12 @@ export class LastGood {
       .find(each => each !== undefined)
     const bytes = file === undefined ? undefined : await this.#store.get(file.digest)
     if (files === undefined || file === undefined || bytes === undefined) return undefined
-    const directoryName = entry.location.slice(entry.location.lastIndexOf('/') + 1)
-    const parsed = parseSkill(bytes, {
-      ...(directoryName === '' ? {} : { directoryName }),
-      ...(reading === undefined ? {} : { policy: reading }),
-    })
+    const name = entry.location.slice(entry.location.lastIndexOf('/') + 1)
+    const directoryName = name === '' ? undefined : name
+    const parsed = parseSkill(bytes, defined({ directoryName, policy: reading }))
     if (!parsed.ok) return undefined
-    const place = {
-      source: label,
-      location: entry.location,
-      skillFile: file.path,
-      ...(entry.directory === undefined ? {} : { directory: entry.directory }),
-    }
+    const { location, directory } = entry
+    const place = { source: label, location, skillFile: file.path, ...defined({ directory }) }
     return createSkill(parsed.value, files, place, parsed.diagnostics, this.#hasher)
   }
 }

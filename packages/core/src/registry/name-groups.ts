@@ -85,7 +85,13 @@ export class NameGroups {
     if (folders.length === 0) return undefined
     const direction = directionOf(this.#policy)
     const candidates = folders.toSorted((a, b) => byPrecedence(a, b, direction))
-    return { name, candidates, winner: this.#findWinner(candidates), lookalikes: this.#lookalikes.like(name) }
+    return {
+      name,
+      candidates,
+      winner: this.#findWinner(candidates),
+      lookalikes: this.#lookalikes.like(name),
+      refusesDuplicates: this.#policy === 'error',
+    }
   }
 
   #findWinner(candidates: readonly Candidate[]): Candidate | undefined {

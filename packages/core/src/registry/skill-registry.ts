@@ -98,7 +98,6 @@ export class SkillRegistry {
       memory: new DecisionMemory(options.store, hasher, logger),
       admission: options.admission ?? trustAdmission,
       onInvalid: options.onInvalid ?? 'keep-last-good',
-      refusesDuplicates: options.onDuplicate === 'error',
       findFolder: place => this.findFolder(place),
       remarks: this.#remarks,
       logger,

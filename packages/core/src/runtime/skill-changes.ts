@@ -2,6 +2,7 @@ import { finishSwaps, hasSwaps } from '../authoring/folder-swap.ts'
 import type { NotedWrite, SkillWriterOptions, SkillWriterParts } from '../authoring/skill-write.ts'
 import { SkillWriter } from '../authoring/skill-writer.ts'
 import type { WriteLock } from '../authoring/write-lock.ts'
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import { type DecisionStore, keyOf, type MadeDecision } from '../history/decisions.ts'
@@ -9,7 +10,7 @@ import { HistoryRecorder } from '../history/history-recorder.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
 import { type RevisionRestorer, SkillHistory } from '../history/skill-history.ts'
 import type { SkillReview } from '../history/skill-review.ts'
-import { type Clock, closeInTurn, type Logger } from '../host.ts'
+import { closeInTurn, type Logger } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { targetOf } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -26,7 +27,6 @@ export interface SkillChangesOptions extends Omit<SkillWriterParts, 'agentWrites
   readonly events: EventBus
   readonly writeLock: WriteLock
   readonly agentWrites: AgentWrites
-  readonly clock: Clock
   readonly logger: Logger
 }
 
@@ -122,15 +122,15 @@ export class SkillChanges implements RevisionRestorer {
   }
 
   #createWriter(source: SkillSource, folder: WritableFolder, options: SkillWriterOptions = {}): SkillWriter {
-    const { registry, reader, sources, reloads, clock, writeLock } = this.#options
+    const { registry, reader, sources, reloads, clock, hasher, writeLock } = this.#options
     const { label, origin, reading } = source
-    const layer = { label, origin, ...(reading === undefined ? {} : { reading }), ...folder }
+    const layer = { label, origin, ...defined({ reading }), ...folder }
     const agentWrites = {
       record: async (write: NotedWrite): Promise<void> => await this.#noteWrite(origin, write),
       pathsAt: (location: string) => this.#findWritten({ origin, location }),
     }
-    const parts = { registry, reader, sources, reloads, agentWrites }
-    return new SkillWriter(layer, parts, { clock, lock: writeLock, ...options })
+    const parts = { registry, reader, sources, reloads, agentWrites, clock, hasher }
+    return new SkillWriter(layer, parts, { lock: writeLock, ...options })
   }
 
   /** Applies decisions of this process or of another process. */
@@ -187,7 +187,7 @@ export class SkillChanges implements RevisionRestorer {
     const by = author.name ?? 'an agent'
     this.#recorder?.expect(place, digest, { author: { kind: 'agent', name: by }, cause: 'write' })
     if (agentWrites === 'live') return this.#noteLive(place, path)
-    const where = author.conversation === undefined ? {} : { conversation: author.conversation }
+    const where = defined({ conversation: author.conversation })
     await decisions.record(place, { kind: 'write', path, digest, folder, ...where, by, at: clock.now() })
   }
 }

@@ -1,8 +1,8 @@
-import { InProcessWriteLock, type WriteLock } from '../authoring/write-lock.ts'
+import { InProcessWriteLock } from '../authoring/write-lock.ts'
 import { CATALOG_OPTIONS, type CatalogOptions } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
-import { type DecisionStore, MemoryDecisions } from '../history/decisions.ts'
+import { MemoryDecisions } from '../history/decisions.ts'
 import { createReviewAdmission } from '../history/review-admission.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
@@ -18,7 +18,6 @@ import { FACETS, type SkillFacet } from '../skill/diff-skills.ts'
 import { DEFAULT_SETTLE, SETTLE_OPTIONS, type SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
-import type { SkillStore } from '../store/skill-store.ts'
 import { PreScan, type PreScanHook, type PreScanOptions } from '../sync/pre-scan.ts'
 import type { ReadTriggers } from '../sync/source-readers.ts'
 import type { Demands } from './demands.ts'
@@ -118,32 +117,25 @@ const DEFAULT_TRIGGERS: ReadTriggers = Object.freeze({ onAccess: true, onRequest
 const ON_INVALID = [...INVALID_POLICIES, 'throw'] as const
 
 /** The options of a runtime with all defaults filled in. */
-export interface ResolvedRuntimeOptions {
-  readonly sources: readonly SkillSource[]
-  readonly store: SkillStore
-  readonly decisions: DecisionStore
+export interface ResolvedRuntimeOptions
+  extends Required<
+      Pick<SkillRuntimeOptions, 'sources' | 'catalog' | 'events' | 'onDuplicate' | 'logger' | 'clock'>
+    >,
+    Required<Pick<SkillState, 'store' | 'decisions' | 'writeLock'>>,
+    Required<Pick<ReviewPolicy, 'admission' | 'agentWrites'>>,
+    Required<Pick<RuntimeTuning, 'rehashMs' | 'hasher'>> {
   /** The log of revisions; absent if no history is recorded. */
   readonly log: RevisionLog | undefined
-  readonly writeLock: WriteLock
   /** Absent if stored states are not sealed. */
   readonly seal: StateSeal | undefined
-  readonly admission: AdmissionPolicy
   readonly shared: SharedSources | undefined
-  readonly agentWrites: AgentWrites
   readonly scripts: ScriptRunner | undefined
-  readonly catalog: CatalogOptions
-  readonly events: EventBus
-  readonly onDuplicate: DuplicatePolicy
   readonly onInvalid: InvalidPolicy
   readonly demands: Demands
   readonly preScan: PreScan | undefined
-  readonly logger: Logger
-  readonly clock: Clock
   readonly settle: SettlePolicy
-  readonly rehashMs: number
   readonly triggers: ReadTriggers
   readonly modifiedOn: ReadonlySet<SkillFacet>
-  readonly hasher: Hasher
 }
 
 /**

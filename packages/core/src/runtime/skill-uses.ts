@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { Clock } from '../host.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -31,7 +32,7 @@ export class SkillUses {
       count: (this.#usage.get(skill)?.count ?? 0) + 1,
       lastAt: this.#clock.now(),
       revision,
-      ...(conversation === undefined ? {} : { conversation }),
+      ...defined({ conversation }),
     })
     void this.#events.emit('skill:used', use)
   }

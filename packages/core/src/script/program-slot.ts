@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { SkillError, toMessage } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
@@ -340,7 +341,7 @@ export class ProgramSlot {
     const name = next?.skill.name ?? old?.skill.name ?? ''
     this.#host.onSwap({
       skill: name,
-      ...(next === undefined ? {} : { revision: next.skill.revision }),
+      ...defined({ revision: next?.skill.revision }),
       before: old?.commands ?? NO_COMMANDS,
       after: next?.commands ?? NO_COMMANDS,
     })

@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillCommand } from './command.ts'
 import type { CommandSwap } from './program-slot.ts'
@@ -41,7 +42,7 @@ export function toCommandsChange({ skill, revision, before, after }: CommandSwap
   const now = new Set(after.map(({ name }) => name))
   return {
     skill,
-    ...(revision === undefined ? {} : { revision }),
+    ...defined({ revision }),
     added: after.filter(({ name }) => !old.has(name)),
     removed: before.filter(({ name }) => !now.has(name)),
     modified: after.filter(command => isDescribedOtherwise(old.get(command.name), command)),

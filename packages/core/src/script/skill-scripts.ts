@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import { type Clock, LATE, untilAborted, waitAtMost } from '../host.ts'
 import { Listeners } from '../listeners.ts'
@@ -143,15 +144,8 @@ export class SkillScripts {
       const slot = this.#slots.find(skill)
       if (slot === undefined || (slot.commands.length === 0 && slot.problems.length === 0)) return []
       const { commands, problems, loaded, revision } = slot
-      return [
-        {
-          skill: skill.name,
-          commands,
-          problems,
-          isLoaded: loaded !== undefined,
-          ...(revision === undefined ? {} : { revision }),
-        },
-      ]
+      const isLoaded = loaded !== undefined
+      return [{ skill: skill.name, commands, problems, isLoaded, ...defined({ revision }) }]
     })
   }
 

@@ -18,7 +18,6 @@ export interface SplitSkillText {
   /** Number of the line on which `frontmatter` starts, counted from 1 in the file. */
   readonly frontmatterLine: number
   readonly bodyLine: number
-  readonly diagnostics: readonly Diagnostic[]
 }
 
 /**
@@ -63,8 +62,7 @@ export function splitServedText(text: string): Outcome<SplitSkillText> {
     column: 1,
     fix: 'remove the text above the first "---"',
   }
-  const diagnostics = [...split.diagnostics, warning]
-  return { ok: true, value: { ...split.value, diagnostics }, diagnostics }
+  return { ...split, diagnostics: [...split.diagnostics, warning] }
 }
 
 function splitFrom(text: string, start: number): Outcome<SplitSkillText> {
@@ -109,7 +107,7 @@ function splitFrom(text: string, start: number): Outcome<SplitSkillText> {
       const body = current.next === undefined ? '' : text.slice(current.next)
       return {
         ok: true,
-        value: { frontmatter, body, frontmatterLine: before + 1, bodyLine: line + 1, diagnostics },
+        value: { frontmatter, body, frontmatterLine: before + 1, bodyLine: line + 1 },
         diagnostics,
       }
     }
@@ -136,8 +134,7 @@ export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly
     (diagnostic): Diagnostic => ({ ...diagnostic, severity: 'warning' }),
   )
   const body = text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
-  const value = { frontmatter: '', body, frontmatterLine: 1, bodyLine: 1, diagnostics }
-  return { ok: true, value, diagnostics }
+  return { ok: true, value: { frontmatter: '', body, frontmatterLine: 1, bodyLine: 1 }, diagnostics }
 }
 
 /**

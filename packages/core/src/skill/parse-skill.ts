@@ -1,14 +1,10 @@
 import { checkOptions, type KnownOptions } from '../options.ts'
-import { describeConflict } from './conflict-markers.ts'
-import type { Diagnostic } from './diagnostic.ts'
-import { decodeSkillText } from './encoding.ts'
 import { describeEscapedText } from './escaped-text.ts'
 import { type Outcome, parseFrontmatter, splitAnyText, splitServedText } from './frontmatter.ts'
-import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from './limits.ts'
+import { readSkillText } from './read-skill-text.ts'
 import { DEFAULT_READING, type ReadingPolicy } from './reading-policy.ts'
 import { type ParsedSkill, SkillFields } from './skill-fields.ts'
-import { findExcessBytes } from './text.ts'
 
 export interface ParseSkillOptions {
   /**
@@ -40,61 +36,23 @@ const KNOWN: KnownOptions<ParseSkillOptions> = { directoryName: true, path: true
  */
 export function parseSkill(bytes: Uint8Array, options: ParseSkillOptions = {}): Outcome<ParsedSkill> {
   checkOptions('parseSkill()', options, KNOWN)
-  const limits = options.limits ?? DEFAULT_LIMITS
-  const outcome = parseBytes(bytes, options, limits)
+  const policy = { ...DEFAULT_READING, ...options.policy }
+  const outcome = readSkillText(bytes, {
+    limits: options.limits ?? DEFAULT_LIMITS,
+    split: text => {
+      // An empty file is never a skill: editors leave files empty for a moment while they write.
+      const isStrict = policy.description === 'required' || text.trim() === ''
+      return isStrict ? splitServedText(text) : splitAnyText(text)
+    },
+    read: ({ frontmatter, frontmatterLine: firstLine, body, bodyLine }) => {
+      const fields = parseFrontmatter(frontmatter, firstLine)
+      if (!fields.ok) return fields
+      const found = [...fields.diagnostics, ...describeEscapedText(fields.value, frontmatter, firstLine)]
+      const reader = new SkillFields(fields.value, { yaml: frontmatter, firstLine, policy }, found)
+      return reader.read(body, bodyLine, options.directoryName)
+    },
+  })
   const { path } = options
   if (path === undefined) return outcome
   return { ...outcome, diagnostics: outcome.diagnostics.map(diagnostic => ({ path, ...diagnostic })) }
-}
-
-function parseBytes(
-  bytes: Uint8Array,
-  options: ParseSkillOptions,
-  limits: SkillLimits,
-): Outcome<ParsedSkill> {
-  if (bytes.length > limits.maxSkillFileBytes) {
-    return stop(
-      'SKILL_FILE_TOO_LARGE',
-      `SKILL.md has ${bytes.length} bytes; at most ${limits.maxSkillFileBytes} are read`,
-      'move long material into files under references/',
-    )
-  }
-  const text = decodeSkillText(bytes)
-  if (typeof text !== 'string') return { ok: false, diagnostics: [text] }
-  const conflict = describeConflict(text, 'error')
-  if (conflict !== undefined) return { ok: false, diagnostics: [conflict] }
-  const outcome = parseText(text, options, limits)
-  const hidden = describeHiddenText(text)
-  return hidden.length === 0 ? outcome : { ...outcome, diagnostics: [...outcome.diagnostics, ...hidden] }
-}
-
-function parseText(text: string, options: ParseSkillOptions, limits: SkillLimits): Outcome<ParsedSkill> {
-  const policy = { ...DEFAULT_READING, ...options.policy }
-  // An empty file is never a skill: editors leave files empty for a moment while they write.
-  const isStrict = policy.description === 'required' || text.trim() === ''
-  const split = isStrict ? splitServedText(text) : splitAnyText(text)
-  if (!split.ok) return split
-  const { frontmatter, frontmatterLine } = split.value
-  const excess = findExcessBytes(frontmatter, limits.maxFrontmatterBytes)
-  if (excess !== undefined) {
-    return stop(
-      'FRONTMATTER_TOO_LARGE',
-      `the frontmatter has ${excess} bytes; at most ${limits.maxFrontmatterBytes} are read`,
-      'keep name, description and a few fields; move the rest into the body',
-    )
-  }
-  const fields = parseFrontmatter(frontmatter, frontmatterLine)
-  const diagnostics = [...split.diagnostics, ...fields.diagnostics]
-  if (!fields.ok) return { ok: false, diagnostics }
-  diagnostics.push(...describeEscapedText(fields.value, frontmatter, frontmatterLine))
-  const reader = new SkillFields(
-    fields.value,
-    { yaml: frontmatter, firstLine: frontmatterLine, policy },
-    diagnostics,
-  )
-  return reader.read(split.value.body, split.value.bodyLine, options.directoryName)
-}
-
-function stop(code: Diagnostic['code'], message: string, fix: string): Outcome<never> {
-  return { ok: false, diagnostics: [{ code, severity: 'error', message, line: 1, column: 1, fix }] }
 }

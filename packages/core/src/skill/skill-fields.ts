@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { escapeControls, quote, showValue } from '../quote.ts'
 import { adviseUnknown } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
@@ -91,10 +92,10 @@ export class SkillFields {
     if (instructions === '') {
       this.#note(
         'BODY_EMPTY',
-        'info',
         bodyLine,
         'the skill has no instructions',
         'write what to do below the frontmatter',
+        'info',
       )
     }
     const diagnostics = this.#diagnostics
@@ -102,10 +103,8 @@ export class SkillFields {
     const value: ParsedSkill = {
       name,
       description,
-      ...(license === undefined ? {} : { license }),
-      ...(compatibility === undefined ? {} : { compatibility }),
+      ...defined({ license, compatibility, allowedTools }),
       metadata,
-      ...(allowedTools === undefined ? {} : { allowedTools }),
       extra,
       frontmatter: this.#yaml,
       body: instructions,
@@ -122,22 +121,22 @@ export class SkillFields {
       const usable = isLoadableName(fallback) && this.#policy.missingName === 'folder'
       this.#note(
         'NAME_MISSING',
-        usable ? 'warning' : 'error',
         'name',
         usable
           ? `the skill has no name; its folder's name ${quote(fallback)} is used`
           : 'the skill has no name',
         `add "name: ${usable ? fallback : 'my-skill'}"`,
+        usable ? 'warning' : 'error',
       )
       return usable ? detach(fallback) : undefined
     }
     if (!isLoadableName(name)) {
       this.#note(
         'NAME_UNSAFE',
-        'error',
         'name',
         `skill name ${quote(name)} is not a safe folder name`,
         'use lower-case letters, digits and hyphens',
+        'error',
       )
       return undefined
     }
@@ -150,20 +149,20 @@ export class SkillFields {
     for (const fault of names === 'any' ? [] : findNameFaults(name)) {
       this.#note(
         'NAME_INVALID',
-        names === 'strict' ? 'error' : 'warning',
         'name',
         `skill name ${quote(name)} ${fault}`,
         'rename the skill and its folder',
+        names === 'strict' ? 'error' : 'warning',
       )
     }
     if (matchDirectory === 'off' || directoryName === undefined || normalizeName(directoryName) === name)
       return
     this.#note(
       'NAME_DIRECTORY_MISMATCH',
-      matchDirectory === 'error' ? 'error' : 'warning',
       'name',
       `skill name ${quote(name)} differs from its folder ${quote(directoryName)}`,
       'give both the same name',
+      matchDirectory === 'error' ? 'error' : 'warning',
     )
   }
 
@@ -174,7 +173,6 @@ export class SkillFields {
     if (length > MAX_DESCRIPTION_LENGTH) {
       this.#note(
         'DESCRIPTION_TOO_LONG',
-        'warning',
         'description',
         `the description has ${length} characters; at most ${MAX_DESCRIPTION_LENGTH} are allowed`,
         'shorten it; details belong in the body',
@@ -188,7 +186,7 @@ export class SkillFields {
     const description = this.#text('desc')
     if (description === undefined) return undefined
     this.#hasAlias = true
-    this.#note('FIELD_ALIAS', 'warning', 'desc', '"desc" was read as "description"', 'write "description"')
+    this.#note('FIELD_ALIAS', 'desc', '"desc" was read as "description"', 'write "description"')
     return description
   }
 
@@ -197,17 +195,16 @@ export class SkillFields {
     if (policy === 'required') {
       this.#note(
         'DESCRIPTION_MISSING',
-        'error',
         'description',
         'the skill has no description, so no model can know when to use it',
         'add "description: what it does and when to use it"',
+        'error',
       )
       return undefined
     }
     const description = policy === 'empty' ? '' : firstHeading(body)
     this.#note(
       'DESCRIPTION_MISSING',
-      'warning',
       'description',
       description === ''
         ? 'the skill has no description, so no model can know when to use it'
@@ -223,7 +220,6 @@ export class SkillFields {
     if (length > MAX_COMPATIBILITY_LENGTH) {
       this.#note(
         'COMPATIBILITY_TOO_LONG',
-        'warning',
         'compatibility',
         `compatibility has ${length} characters; at most ${MAX_COMPATIBILITY_LENGTH} are allowed`,
         'shorten it',
@@ -238,7 +234,6 @@ export class SkillFields {
     if (typeof value !== 'object' || Array.isArray(value)) {
       this.#note(
         'FIELD_TYPE',
-        'warning',
         'metadata',
         `"metadata" is ${describe(value)}; it must be fields with text values`,
         'indent "key: value" lines below it',
@@ -258,12 +253,12 @@ export class SkillFields {
     if (typeof item === 'string') return toPlainText(item)
     this.#note(
       'FIELD_TYPE',
-      'info', // other clients define nested metadata
       'metadata',
       `the value of ${quote(`metadata.${key}`)} is ${describe(item)}; it must be text`,
       Array.isArray(item)
         ? `write one text: ${quote(item.map(String).join(' '))}`
         : 'put the value in double quotes',
+      'info', // other clients define nested metadata
     )
     return toPlainText(JSON.stringify(item))
   }
@@ -275,7 +270,6 @@ export class SkillFields {
       if (splitTools(value, /[,]/).length > 1) {
         this.#note(
           'FIELD_TYPE',
-          'warning',
           'allowed-tools',
           '"allowed-tools" is separated by commas; the specification separates by spaces',
           'separate the tools by spaces',
@@ -286,7 +280,6 @@ export class SkillFields {
     const items = Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
     this.#note(
       'FIELD_TYPE',
-      'warning',
       'allowed-tools',
       `"allowed-tools" is ${describe(value)}; the specification has one text, separated by spaces`,
       adviseTools(items),
@@ -306,15 +299,15 @@ export class SkillFields {
       extra[detach(key)] = invocation === undefined ? copyValue(value) : invocation.value
       if (invocation?.finding !== undefined) {
         const { code, severity, message, fix } = invocation.finding
-        this.#note(code, severity, key, message, fix)
+        this.#note(code, key, message, fix, severity)
       }
       if (key === 'desc' && this.#hasAlias) continue
       this.#note(
         'FIELD_UNKNOWN',
-        'info',
         key,
         `${quote(key)} is not a field of the specification; it is kept unchanged`,
         adviseUnknown(key),
+        'info',
       )
     }
     return Object.keys(extra).length === 0 ? NO_FIELDS : Object.freeze(extra)
@@ -327,7 +320,6 @@ export class SkillFields {
     if (typeof value === 'string') return toPlainText(value)
     this.#note(
       'FIELD_TYPE',
-      'warning',
       key,
       `${quote(key)} is ${describe(value)}; it must be text`,
       `write ${quote(`${key}: some text`)} on one line`,
@@ -338,7 +330,6 @@ export class SkillFields {
   #forbid(key: string): void {
     this.#note(
       'FIELD_FORBIDDEN',
-      'warning',
       key,
       `the field ${quote(key)} was left out: its name can alter JavaScript objects`,
       'rename the field',
@@ -347,11 +338,11 @@ export class SkillFields {
 
   #note(
     code: Diagnostic['code'],
-    severity: Diagnostic['severity'],
     /** The name of the faulty field, or a line number in the file. */
     place: string | number,
     message: string,
     fix: string,
+    severity: Diagnostic['severity'] = 'warning',
   ): void {
     const line = typeof place === 'number' ? place : this.#lineOf(place)
     this.#diagnostics.push({ code, severity, message, line, column: 1, fix })

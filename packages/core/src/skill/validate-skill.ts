@@ -2,17 +2,14 @@ import { COLLECTION_STYLE, EVENT_ID, parseEvents } from 'js-yaml'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import { isChangedValue } from './changed-values.ts'
-import { describeConflict } from './conflict-markers.ts'
 import { adviseUnknown } from './deciding-fields.ts'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
-import { decodeSkillText } from './encoding.ts'
-import { parseFrontmatter, splitSkillText, toFields } from './frontmatter.ts'
-import { describeHiddenText } from './hidden-text.ts'
+import { parseFrontmatter, type SplitSkillText, splitSkillText, toFields } from './frontmatter.ts'
 import { readInvocationField } from './invocation.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
+import { readSkillText } from './read-skill-text.ts'
 import { MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, SPECIFIED_FIELDS } from './skill-fields.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
-import { findExcessBytes } from './text.ts'
 import { loadYaml } from './yaml-text.ts'
 
 interface ValidateSkillOptions {
@@ -47,49 +44,26 @@ const FIELDS: readonly string[] = SPECIFIED_FIELDS
  */
 export function validateSkill(bytes: Uint8Array, options: ValidateSkillOptions = {}): Diagnostic[] {
   checkOptions('validateSkill()', options, KNOWN)
-  const diagnostics = validateBytes(bytes, options.directoryName)
+  const { diagnostics } = readSkillText(bytes, {
+    limits: DEFAULT_LIMITS,
+    split: splitSkillText,
+    read: parts => ({ ok: false, diagnostics: validateParts(parts, options.directoryName) }),
+  })
   const { path } = options
-  return path === undefined ? diagnostics : diagnostics.map(diagnostic => ({ path, ...diagnostic }))
+  return diagnostics.map(diagnostic => (path === undefined ? diagnostic : { path, ...diagnostic }))
 }
 
-function validateBytes(bytes: Uint8Array, directoryName: string | undefined): Diagnostic[] {
-  if (bytes.length > DEFAULT_LIMITS.maxSkillFileBytes) {
-    return [
-      error(
-        'SKILL_FILE_TOO_LARGE',
-        `SKILL.md has ${bytes.length} bytes; at most ${DEFAULT_LIMITS.maxSkillFileBytes} are read`,
-        1,
-      ),
-    ]
-  }
-  const text = decodeSkillText(bytes)
-  if (typeof text !== 'string') return [text]
-  const conflict = describeConflict(text, 'error')
-  if (conflict !== undefined) return [conflict]
-  return [...validateText(text, directoryName), ...describeHiddenText(text)]
-}
-
-function validateText(text: string, directoryName: string | undefined): Diagnostic[] {
-  const split = splitSkillText(text)
-  if (!split.ok) return [...split.diagnostics]
-  const { frontmatter, frontmatterLine: firstLine, diagnostics } = split.value
-  const excess = findExcessBytes(frontmatter, DEFAULT_LIMITS.maxFrontmatterBytes)
-  if (excess !== undefined) {
-    return [
-      error(
-        'FRONTMATTER_TOO_LARGE',
-        `the frontmatter has ${excess} bytes; at most ${DEFAULT_LIMITS.maxFrontmatterBytes} are read`,
-        1,
-      ),
-    ]
-  }
+function validateParts(
+  { frontmatter, frontmatterLine: firstLine }: SplitSkillText,
+  directoryName: string | undefined,
+): readonly Diagnostic[] {
   const found = parseFrontmatter(frontmatter, firstLine).diagnostics
   const faults = found.filter(({ code }) => code === 'YAML_INVALID' || code === 'YAML_REPAIRED')
   const yaml: readonly Diagnostic[] =
     faults.length === 0
       ? validateYaml(frontmatter, firstLine, directoryName)
       : faults.map(fault => ({ ...fault, code: 'YAML_INVALID', severity: 'error' }))
-  return [...diagnostics, ...yaml, ...found.filter(isChangedValue)]
+  return [...yaml, ...found.filter(isChangedValue)]
 }
 
 function validateYaml(
