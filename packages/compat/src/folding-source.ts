@@ -32,10 +32,7 @@ export class FoldingSource implements SkillSource {
   readonly #told = new Map<string, WatchedSkill | null>()
   /** The error of the last read. While it is set, the source keeps the earlier contents. */
   failure: unknown
-  /**
-   * A pending request to read the folder, which the next `read()` fulfils. If the folder cannot be read, `read()`
-   * rejects for a `load` request, and keeps the earlier contents for a `catch-up` request.
-   */
+  /** A pending request to read the folder, which the next `read()` fulfils. */
   #due: 'load' | 'catch-up' | undefined
   #isLoaded = false
   #hasNews = false
@@ -53,18 +50,17 @@ export class FoldingSource implements SkillSource {
     return this.root.origin
   }
 
-  /** Makes the next `read()` read the folder and discard earlier watcher events. */
-  reload(): void {
-    this.#request('load')
-  }
-
   /**
-   * If the folder was loaded before, makes the next `read()` read the folder and discard earlier watcher events. If the
-   * folder cannot be read, the source keeps its contents and `failure` contains the reason. If the folder was removed,
-   * the contents become empty.
+   * Makes the next `read()` read the folder and discard earlier watcher events. If the folder cannot be read, `load`
+   * makes `read()` reject. With `catch-up`, which has an effect only after a `load`, the source keeps its contents and
+   * `failure` contains the reason; if the folder was removed, the contents become empty.
    */
-  catchUp(): void {
-    if (this.#isLoaded) this.#request('catch-up')
+  request(due: 'load' | 'catch-up'): void {
+    if (due === 'catch-up' && !this.#isLoaded) return
+    // `load` takes precedence over `catch-up`, because `load` must reject if the folder cannot be read.
+    if (this.#due !== 'load') this.#due = due
+    this.#hasNews = true
+    this.#onHint?.({ area: '' })
   }
 
   /** Adds a watcher event. The next `read()` applies the event to the contents. */
@@ -102,13 +98,6 @@ export class FoldingSource implements SkillSource {
 
   async close(): Promise<void> {
     await this.#source.close?.()
-  }
-
-  #request(due: 'load' | 'catch-up'): void {
-    // `load` takes precedence over `catch-up`, because `load` must reject if the folder cannot be read.
-    if (this.#due !== 'load') this.#due = due
-    this.#hasNews = true
-    this.#onHint?.({ area: '' })
   }
 
   async #readDue(due: 'load' | 'catch-up', context: SourceReadContext): Promise<void> {

@@ -109,7 +109,7 @@ export class SkillRegistry implements AsyncDisposable {
    * repository cannot be read
    */
   async loadAll(): Promise<void> {
-    for (const folder of this.#folders) folder.reload()
+    for (const folder of this.#folders) folder.request('load')
     const isOpen = this.#opening !== undefined
     try {
       const runtime = await this.open()
@@ -210,7 +210,7 @@ export class SkillRegistry implements AsyncDisposable {
     const folders = this.#folders.filter(({ root }) => root.overlaps(origin))
     if (folders.length === 0) return
     const runtime = await this.open()
-    for (const folder of folders) folder.catchUp()
+    for (const folder of folders) folder.request('catch-up')
     await runtime.fresh()
     await runtime.delivered()
     for (const { failure: error, origin: source } of folders)

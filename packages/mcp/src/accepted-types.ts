@@ -46,17 +46,9 @@ async function toJson(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
 ): Promise<Response> {
-  const answers: string[] = []
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-  const cancel = (): void => void reader.cancel().catch(() => undefined)
-  signal.addEventListener('abort', cancel, { once: true })
-  let rest = ''
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const events = `${rest}${part.value}`.split('\n\n')
-    rest = events.pop() ?? ''
-    answers.push(...events.flatMap(readAnswer))
-  }
-  signal.removeEventListener('abort', cancel)
+  const whole = new Response(body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(), { signal }))
+  const events = (await whole.text().catch(() => '')).split('\n\n')
+  const answers = events.flatMap(readAnswer)
   if (answers.length === 0)
     return toErrorResponse(503, -32_000, 'the server ended before it answered; try again')
   // A batch has one answer for each request.

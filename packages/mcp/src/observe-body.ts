@@ -8,42 +8,22 @@ export function observeBody(response: Response, done: () => void, signal?: Abort
     done()
     return response
   }
-  const reader = body.getReader()
-  // If a body is cancelled during a read, `end()` is called twice.
+  // `done()` may abort the signal, and a body that the signal ended may be cancelled, too.
   let isOpen = true
   const end = (): void => {
     if (!isOpen) return
     isOpen = false
     done()
   }
-  const observed = new ReadableStream<Uint8Array>({
+  const observer = new TransformStream<Uint8Array, Uint8Array>({
     start(controller) {
-      signal?.addEventListener(
-        'abort',
-        () => {
-          if (!isOpen) return
-          end()
-          controller.close()
-          void reader.cancel()
-        },
-        { once: true },
-      )
+      signal?.addEventListener('abort', () => {
+        if (isOpen) controller.terminate()
+        end()
+      })
     },
-    async pull(controller) {
-      try {
-        const part = await reader.read()
-        if (!isOpen) return
-        if (!part.done) return controller.enqueue(part.value)
-        controller.close()
-      } catch (thrown) {
-        if (isOpen) controller.error(thrown)
-      }
-      end()
-    },
-    async cancel(reason) {
-      end()
-      await reader.cancel(reason)
-    },
+    flush: end,
+    cancel: end,
   })
-  return new Response(observed, { status, statusText, headers })
+  return new Response(body.pipeThrough(observer), { status, statusText, headers })
 }

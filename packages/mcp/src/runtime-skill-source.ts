@@ -6,7 +6,7 @@ import {
   type SkillSource,
 } from '@modelcontextprotocol/server/ext/skills'
 import type { Generation, Skill, SkillReader } from '@skillstoke/core'
-import { compareText, decodeText, freshOrKnown, useNewest } from '@skillstoke/core/internal'
+import { compareText, decodeText, defined, freshOrKnown, useNewest } from '@skillstoke/core/internal'
 import type { ResolvedMcpOptions } from './mcp-options.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { requireShort } from './message-faults.ts'
@@ -45,17 +45,9 @@ export class RuntimeSkillSource implements SkillSource {
   }
 
   async list({ cursor }: { cursor?: string }): Promise<{ skills: SkillEntry[]; nextCursor?: string }> {
-    const { items, nextCursor } = toPage(
-      this.#inScope(await freshOrKnown(this.#reader, MAX_LIST_WAIT_MS)),
-      cursor,
-      nameOf,
-      this.#pageSize,
-    )
+    const { items, next } = await this.#page(cursor)
     const entries = await Promise.all(items.map(skill => this.#entries.get(skill)))
-    return {
-      skills: entries.filter(entry => entry !== undefined),
-      ...(nextCursor === undefined ? {} : { nextCursor }),
-    }
+    return { skills: entries.filter(entry => entry !== undefined), ...next }
   }
 
   async get(uri: string): Promise<SkillEntry | undefined> {
@@ -105,21 +97,24 @@ export class RuntimeSkillSource implements SkillSource {
     const skill = this.#find(await this.#lookAgain(place.name), place.name)
     const children = skill === undefined ? [] : childrenOf(skill, place.path)
     if (children.length === 0) return undefined
-    const { items, nextCursor } = toPage(children, cursor, child => child.uri, this.#pageSize)
-    return { resources: [...items], ...(nextCursor === undefined ? {} : { nextCursor }) }
+    const { items, ...next } = toPage(children, cursor, child => child.uri, this.#pageSize)
+    return { resources: [...items], ...next }
   }
 
   /** Returns one page of `resources/list`. The list contains the SKILL.md of each skill. */
   async listManifests(
     cursor: string | undefined,
   ): Promise<{ resources: Resource[]; nextCursor?: string; generation: Generation }> {
+    const { generation, items, next } = await this.#page(cursor)
+    return { resources: await Promise.all(items.map(skill => this.#toResource(skill))), ...next, generation }
+  }
+
+  async #page(
+    cursor: string | undefined,
+  ): Promise<{ generation: Generation; items: readonly Skill[]; next: { nextCursor?: string } }> {
     const generation = await freshOrKnown(this.#reader, MAX_LIST_WAIT_MS)
-    const { items, nextCursor } = toPage(this.#inScope(generation), cursor, nameOf, this.#pageSize)
-    return {
-      resources: await Promise.all(items.map(skill => this.#toResource(skill))),
-      ...(nextCursor === undefined ? {} : { nextCursor }),
-      generation,
-    }
+    const { items, ...next } = toPage(this.#inScope(generation), cursor, nameOf, this.#pageSize)
+    return { generation, items, next }
   }
 
   /** Completes the variables of the template `skill://{name}/{+path}`: names of skills, and paths of their files. */
@@ -136,15 +131,12 @@ export class RuntimeSkillSource implements SkillSource {
   }
 
   async #toResource(skill: Skill): Promise<Resource> {
-    const title = titleOf(skill)
-    const icons = await iconsOf(skill, this.#reader)
     return {
       uri: toSkillUri(skill.name, MANIFEST_FILE),
       name: skill.name,
-      ...(title === undefined ? {} : { title }),
       description: skill.description,
       mimeType: mediaTypeOf(MANIFEST_FILE),
-      ...(icons === undefined ? {} : { icons }),
+      ...defined({ title: titleOf(skill), icons: await iconsOf(skill, this.#reader) }),
     }
   }
 

@@ -3,7 +3,7 @@ import { stripTypeScriptTypes } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import { defined } from '@skillstoke/core/internal'
 import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
-import type { Place } from './scan/find-unerasable.ts'
+import type { Place } from './scan/parse-module.ts'
 import { scanScripts } from './scan/scan-scripts.ts'
 
 export type Question =

@@ -63,7 +63,16 @@ const MAX_ID = 2 ** 48 - 1
 /** How long a cancelled command may continue before its process is killed, in milliseconds. */
 const STOP_GRACE_MS = 500
 
-/** One process that runs the commands of one revision, one call at a time. */
+/**
+ * One process that runs the commands of one revision, one call at a time.
+ *
+ * ```text
+ * starting --ready--> loading --loaded, failed--> idle --call()--> calling --result--> idle
+ *                                                                  calling --abort, deadline--> stopping
+ *                                                                                   stopping --stopped--> idle
+ * every state --kill(), exit--> ended
+ * ```
+ */
 export class ScriptProcess {
   readonly #process: ContainedProcess
   readonly #channel: Duplex

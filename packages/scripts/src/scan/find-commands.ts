@@ -3,13 +3,14 @@ import type { Diagnostic } from '@skillstoke/core'
 import {
   checkCommandName,
   checkInputSchema,
+  defined,
   quote,
   toCommandDescription,
   toCommandHints,
 } from '@skillstoke/core/internal'
 import type { ScannedCommand } from '@skillstoke/core/source'
 import { constantsOf, type Exported, exportsOf, isNoCommand } from './module-exports.ts'
-import type { ParsedModule, Position } from './parse-module.ts'
+import { type ParsedModule, type Place, placeOf } from './parse-module.ts'
 import { LiteralReader, toField } from './read-literal.ts'
 
 export const COMMAND_MODULE = 'skillstoke/command'
@@ -74,14 +75,14 @@ export function findCommands(module: ParsedModule, skill: string): Found {
   }
 }
 
-function describeKept(name: string, { loc }: Expression, { file }: ParsedModule): Diagnostic {
+function describeKept(name: string, value: Expression, { file }: ParsedModule): Diagnostic {
   return {
     code: 'COMMAND_INVALID',
     severity: 'warning',
     message: `the command ${quote(name)} is not exported, so it cannot be called`,
     fix: `write export const ${name} = defineCommand(...)`,
     path: file.path,
-    ...(loc ? { line: loc.start.line, column: loc.start.column + 1 } : {}),
+    ...placeOf(value),
   }
 }
 
@@ -109,7 +110,7 @@ interface Around {
 
 function readDefinition(call: CallExpression, exported: Exported, { module, skill, reader }: Around): Found {
   const { file, comments } = module
-  const place = { line: call.loc?.start.line ?? 1, column: (call.loc?.start.column ?? 0) + 1 }
+  const place = placeOf(call)
   const [argument] = call.arguments
   if (argument?.type !== 'ObjectExpression') return UNKNOWN
   const fields = fieldsOf(argument)
@@ -144,7 +145,7 @@ function readDefinition(call: CallExpression, exported: Exported, { module, skil
           : { inputSchema: { type: 'object', properties: {}, additionalProperties: false } }),
         hints: toCommandHints(hints),
         path: file.path,
-        line: place.line,
+        ...defined({ line: place.line }),
         digest: file.digest,
         exportName: exported.name,
       },
@@ -157,7 +158,7 @@ function readDefinition(call: CallExpression, exported: Exported, { module, skil
   }
 }
 
-function refused(message: string, path: string, place: Position): Found {
+function refused(message: string, path: string, place: Place): Found {
   const diagnostic = { code: 'COMMAND_INVALID', severity: 'error', message, path, ...place } as const
   return { commands: [], diagnostics: [diagnostic], isComplete: true }
 }

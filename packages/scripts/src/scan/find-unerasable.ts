@@ -1,26 +1,17 @@
 import { parse } from '@babel/parser'
-
-/** Position in a text. Lines and columns start at 1. */
-export interface Place {
-  readonly line: number
-  readonly column: number
-}
+import type { Node } from '@babel/types'
+import { type Place, placeOf } from './parse-module.ts'
 
 /**
  * Returns the position of the first TypeScript syntax that must be translated instead of removed, for example an enum.
  */
 export function findUnerasable(text: string): Place | undefined {
-  const found: Place[] = []
+  const found: Node[] = []
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) for (const each of value) visit(each)
     if (typeof value !== 'object' || value === null || !('type' in value)) return
-    const { type, loc, declare } = value as {
-      readonly type: unknown
-      readonly loc?: { readonly start: { readonly line: number; readonly column: number } }
-      readonly declare?: boolean
-    }
-    if (UNERASABLE.includes(String(type)) && declare !== true && loc !== undefined)
-      found.push({ line: loc.start.line, column: loc.start.column + 1 })
+    const node = value as Node & { readonly declare?: boolean }
+    if (UNERASABLE.includes(node.type) && node.declare !== true) found.push(node)
     for (const child of Object.values(value)) visit(child)
   }
   try {
@@ -28,10 +19,11 @@ export function findUnerasable(text: string): Place | undefined {
   } catch {
     return undefined // the syntax error was reported before
   }
-  return found.sort((a, b) => a.line - b.line || a.column - b.column)[0]
+  const [first] = found.sort((a, b) => (a.start ?? 0) - (b.start ?? 0))
+  return first && placeOf(first)
 }
 
-const UNERASABLE = [
+const UNERASABLE: readonly string[] = [
   'TSEnumDeclaration',
   'TSModuleDeclaration',
   'TSParameterProperty',

@@ -1,5 +1,5 @@
 import { parse } from '@babel/parser'
-import type { Comment, File, ImportDeclaration, Statement } from '@babel/types'
+import type { Comment, File, ImportDeclaration, Node, Statement, StringLiteral } from '@babel/types'
 import type { Diagnostic } from '@skillstoke/core'
 import type { ScriptText } from '@skillstoke/core/source'
 import type { WrittenImport } from './script-imports.ts'
@@ -21,10 +21,7 @@ export interface ParsedModule {
 /** Parses a module. If the module cannot be parsed, returns diagnostics and no code. */
 export function parseModule(file: ScriptText): ParsedModule {
   const nothing = { file, body: [], comments: [], imports: [], written: [] }
-  const refuse = (
-    message: string,
-    place: { readonly line?: number; readonly column?: number } = {},
-  ): ParsedModule => ({
+  const refuse = (message: string, place: Place = {}): ParsedModule => ({
     ...nothing,
     diagnostics: [{ code: 'SCRIPT_INVALID', severity: 'error', message, path: file.path, ...place }],
   })
@@ -54,19 +51,22 @@ function parseText({ path, text }: ScriptText): File {
 function toParsed(file: ScriptText, { program, comments }: File): ParsedModule {
   const imports = program.body.filter(statement => statement.type === 'ImportDeclaration')
   const written = program.body.flatMap((statement): WrittenImport[] => {
-    const { source } = statement as {
-      readonly source?: { readonly value: string; readonly loc?: { readonly start: Position } | null } | null
-    }
-    if (source?.loc === undefined || source.loc === null || isTypeOnly(statement)) return []
-    return [{ specifier: source.value, line: source.loc.start.line, column: source.loc.start.column + 1 }]
+    const { source } = statement as { readonly source?: StringLiteral | null }
+    if (!source || isTypeOnly(statement)) return []
+    return [{ specifier: source.value, place: placeOf(source) }]
   })
   return { file, body: program.body, comments: comments ?? [], imports, written, diagnostics: [] }
 }
 
-/** Position in a text. Lines start at 1, columns start at 0. */
-export interface Position {
-  readonly line: number
-  readonly column: number
+/** Position in a text. Lines and columns start at 1. */
+export interface Place {
+  readonly line?: number
+  readonly column?: number
+}
+
+/** Babel counts columns from 0. */
+export function placeOf({ loc }: Partial<Pick<Node, 'loc'>>): Place {
+  return loc ? { line: loc.start.line, column: loc.start.column + 1 } : {}
 }
 
 /** Whether a statement imports or exports only types, which are removed before the code runs. */

@@ -81,9 +81,9 @@ function followImports(
     parsed.set(path, module)
     found.push(...module.diagnostics)
     for (const written of module.written) {
-      const target = resolveImport(path, written, paths)
-      if (target.kind === 'refused') found.push(target.diagnostic)
-      const file = target.kind === 'file' ? files.get(target.path) : undefined
+      const { path: target = '', diagnostic } = resolveImport(path, written, paths)
+      if (diagnostic !== undefined) found.push(diagnostic)
+      const file = files.get(target)
       if (file !== undefined && CODE.test(file.path)) waiting.push(parseModule(file))
     }
   }

@@ -2,6 +2,7 @@ import { isBuiltin } from 'node:module'
 import { posix } from 'node:path'
 import type { Diagnostic } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
+import type { Place } from './parse-module.ts'
 
 /** Names of the modules that scripts may import, besides their own files and `node:` modules. */
 export const PROVIDED_MODULES = ['skillstoke/command', 'zod', 'zod/mini', 'zod/v4'] as const
@@ -9,15 +10,14 @@ export const PROVIDED_MODULES = ['skillstoke/command', 'zod', 'zod/mini', 'zod/v
 /** An import statement, with its position in the text. */
 export interface WrittenImport {
   readonly specifier: string
-  readonly line: number
-  readonly column: number
+  readonly place: Place
 }
 
-/** Target of an import: a file of the skill, a provided module, or a diagnostic that refuses the import. */
-export type ImportTarget =
-  | { readonly kind: 'file'; readonly path: string }
-  | { readonly kind: 'provided' }
-  | { readonly kind: 'refused'; readonly diagnostic: Diagnostic }
+/** Target of an import: a file of the skill, a diagnostic that refuses the import, or neither for a provided module. */
+export interface ImportTarget {
+  readonly path?: string
+  readonly diagnostic?: Diagnostic
+}
 
 /**
  * Resolves one import.
@@ -29,13 +29,12 @@ export function resolveImport(
   written: WrittenImport,
   paths: ReadonlySet<string>,
 ): ImportTarget {
-  const { specifier, line, column } = written
+  const { specifier, place } = written
   const shown = quote(specifier)
   const refuse = (code: 'IMPORT_REFUSED' | 'IMPORT_MISSING', message: string, fix: string): ImportTarget => ({
-    kind: 'refused',
-    diagnostic: { code, severity: 'error', message, fix, path: from, line, column },
+    diagnostic: { code, severity: 'error', message, fix, path: from, ...place },
   })
-  if (isProvided(specifier)) return { kind: 'provided' }
+  if (isProvided(specifier)) return {}
   if (specifier.startsWith('./') || specifier.startsWith('../')) {
     const path = posix.normalize(posix.join(posix.dirname(from), specifier))
     if (path.startsWith('../'))
@@ -44,7 +43,7 @@ export function resolveImport(
         `${shown} points outside the skill folder`,
         'move the file into the skill folder',
       )
-    if (paths.has(path)) return { kind: 'file', path }
+    if (paths.has(path)) return { path }
     const near = ['.ts', '.mts', '.js', '.mjs', '.json', '/index.ts', '/index.js']
       .flatMap(ending => [`${path}${ending}`, path.replace(/\.[mc]?js$/, '.ts')])
       .find(each => paths.has(each))
