@@ -77,7 +77,7 @@ const BOUNDS: Readonly<Record<string, number>> = {
   '/node': 24,
   '/command': 8,
   '/testing': 14,
-  '/internal': 104,
+  '/internal': 148,
   '/internal/node': 8,
 }
 
