@@ -45,7 +45,7 @@ function renderCells({ findings }: Row): string {
 function renderCell(finding: Finding | undefined): string {
   if (finding === undefined) return '–'
   const { follows, keepsPrefix } = finding
-  return `${follows ? '✓' : '✗'} ${keepsPrefix === false ? '✗' : '✓'}`
+  return `${follows ? '✓' : '✗'}${keepsPrefix === false ? '✗' : '✓'}`
 }
 
 /** Returns what the page says about this agent, as a row of its own; `undefined` if the page does not name the agent. */
