@@ -46,12 +46,22 @@ test('the image definition passes a linter', () => {
 test('the image contains every package that the command line needs', () => {
   const [, list = ''] =
     /for name in ([a-z ]+); do npm pack/.exec(readFileSync('deploy/Dockerfile', 'utf8')) ?? []
-  const { dependencies } = JSON.parse(readFileSync('packages/cli/package.json', 'utf8')) as {
+  expect(list.split(' ').sort()).toEqual([...listNeeded('cli')].sort())
+})
+
+/** Returns a package of this repository and all that it needs, also through others. */
+function listNeeded(name: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(name)) return found
+  found.add(name)
+  const { dependencies } = JSON.parse(readFileSync(`packages/${name}/package.json`, 'utf8')) as {
     dependencies: Record<string, string>
   }
-  const needed = Object.keys(dependencies).flatMap(name => (/^@skillstoke\/(.+)$/.exec(name) ?? []).slice(1))
-  expect(list.split(' ').sort()).toEqual([...needed, 'cli'].sort())
-})
+  for (const each of Object.keys(dependencies)) {
+    const [, own] = /^@skillstoke\/(.+)$/.exec(each) ?? []
+    if (own !== undefined) listNeeded(own, found)
+  }
+  return found
+}
 
 test.each(readdirSync(KUBERNETES).filter(name => name.endsWith('.yaml')))(
   '%s matches the schemas of Kubernetes',
