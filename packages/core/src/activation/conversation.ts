@@ -1,7 +1,7 @@
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { AllowedToolsPolicy } from './allowed-tools.ts'
-import { ForgetfulLedger, type Ledger } from './ledger.ts'
+import { type Ledger, NO_LEDGER } from './ledger.ts'
 
 /** The parts of a conversation that tools use. */
 export interface Conversation {
@@ -22,5 +22,5 @@ export interface Conversation {
 
 /** Returns a conversation that records nothing, for callers that have no conversation. */
 export function withoutMemory(reader: SkillReader): Conversation {
-  return { reader, ledger: new ForgetfulLedger(), allowedTools: 'advise', activate: () => undefined }
+  return { reader, ledger: NO_LEDGER, allowedTools: 'advise', activate: () => undefined }
 }

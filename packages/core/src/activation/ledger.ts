@@ -35,26 +35,11 @@ export interface Ledger {
 }
 
 /** A ledger that records nothing, for callers that have no conversation. */
-export class ForgetfulLedger implements Ledger {
-  entries(): readonly LedgerEntry[] {
-    return []
-  }
-
-  find(): undefined {
-    return undefined
-  }
-
-  saw(): void {}
-
-  isProven(): boolean {
-    return false
-  }
-
-  seen(): readonly Digest[] {
-    return []
-  }
-
-  allSeen(): Readonly<Record<string, readonly Digest[]>> {
-    return {}
-  }
-}
+export const NO_LEDGER: Ledger = Object.freeze({
+  entries: () => [],
+  find: () => undefined,
+  saw: () => undefined,
+  isProven: () => false,
+  seen: () => [],
+  allSeen: () => ({}),
+})

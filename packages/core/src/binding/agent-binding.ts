@@ -1,4 +1,5 @@
 import type { SkillScope } from '../catalog/scope.ts'
+import { defined } from '../defined.ts'
 import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, type Logger, waitAtMost } from '../host.ts'
 import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
@@ -114,7 +115,7 @@ export class AgentBinding implements AsyncDisposable {
     this.#host = host
     this.#options = options
     this.#resolver = options.tools === undefined ? undefined : toToolResolver(options.tools)
-    this.#reader = host.reader.forConversation(options.scope === undefined ? {} : { scope: options.scope })
+    this.#reader = host.reader.forConversation(defined({ scope: options.scope }))
     this.#onEnd = onEnd
     this.#hadInstructions = agent.instructions !== undefined
     this.#tools = new OwnedTools(agent, (what, call) => this.#guard(what, call))
@@ -186,13 +187,8 @@ export class AgentBinding implements AsyncDisposable {
     if ((this.#options.unbind ?? 'remove') === 'remove') {
       const [failure] = await this.#tools.clear()
       if (failure !== undefined) {
-        throw new SkillError(
-          'HOOK_FAILED',
-          `the agent did not remove a tool: ${toMessage(failure)}; call unbind() again`,
-          {
-            cause: failure,
-          },
-        )
+        const message = `the agent did not remove a tool: ${toMessage(failure)}; call unbind() again`
+        throw new SkillError('HOOK_FAILED', message, { cause: failure })
       }
       this.#restore()
     }
@@ -315,8 +311,7 @@ export class AgentBinding implements AsyncDisposable {
     const retry = async (): Promise<void> => {
       this.#cancelRetry = undefined
       this.#retries++
-      const owesInstructions = this.#owed.has(INSTRUCTIONS)
-      this.#isBuildDue ||= owesInstructions
+      if (this.#owed.has(INSTRUCTIONS)) this.#isBuildDue = true
       await this.syncTools([])
     }
     this.#cancelRetry = this.#host.clock.after(delayMs, () => void retry(), { background: true })

@@ -7,8 +7,10 @@ import { createScopeTest, isUnrestricted, keyOfScope, type ScopeTest, type Skill
 
 interface CachedCatalog {
   readonly isInScope: ScopeTest
-  skills: readonly Skill[]
-  catalog: SkillCatalog
+  /** The skills of the generation, and those of them that the catalog shows. */
+  readonly skills: readonly Skill[]
+  readonly shown: readonly Skill[]
+  readonly catalog: SkillCatalog
 }
 
 /** Catalogs by scope. Renders a catalog again only if one of its entries changed. */
@@ -29,20 +31,14 @@ export class CatalogCache {
     const key = `${format ?? ''} ${keyOfScope(scope)}`
     const options = format === undefined ? this.#options : { ...this.#options, format }
     const skills = generation.list()
-    let cached = this.#byScope.get(key)
-    if (cached === undefined) {
-      const isInScope = createScopeTest(scope)
-      cached = { isInScope, skills, catalog: renderCatalog(listForModel(skills, isInScope), options) }
-      this.#byScope.set(key, cached)
-    } else if (cached.skills !== skills) {
-      if (
-        !isSameListing(listForModel(cached.skills, cached.isInScope), listForModel(skills, cached.isInScope))
-      ) {
-        cached.catalog = renderCatalog(listForModel(skills, cached.isInScope), options)
-      }
-      cached.skills = skills
-    }
-    return cached.catalog
+    const cached = this.#byScope.get(key)
+    if (cached?.skills === skills) return cached.catalog
+    const isInScope = cached?.isInScope ?? createScopeTest(scope)
+    const shown = listForModel(skills, isInScope)
+    const isSame = cached !== undefined && isSameListing(cached.shown, shown)
+    const catalog = isSame ? cached.catalog : renderCatalog(shown, options)
+    this.#byScope.set(key, { isInScope, skills, shown, catalog })
+    return catalog
   }
 }
 

@@ -19,6 +19,7 @@ import { SkillError } from '../index.ts'
 import { quote } from '../internal-entry.ts'
 import type { FileWriteOptions } from '../source-entry.ts'
 import { isLinux, isWindows, toSlashes } from './disk-facts.ts'
+import { ignoring } from './ignoring.ts'
 
 const TEMPORARY = '.tmp-'
 // Age after which the temporary file of a killed writer is removed.
@@ -53,7 +54,7 @@ export function writeWhole(path: string, content: Uint8Array, options: FileWrite
       }
       renameSync(temporary, folder.entry(name))
     } catch (thrown) {
-      removeIfThere(temporary)
+      ignoring(['ENOENT'], () => unlinkSync(temporary))
       throw thrown
     }
     syncFolder(folder)
@@ -107,7 +108,7 @@ function withFolder(
     for (const name of folders) {
       shown = `${shown}/${name}`
       const path = folder.entry(name)
-      if (create) makeFolder(path)
+      if (create) ignoring(['EEXIST'], () => mkdirSync(path))
       const next = openFolder(path, shown)
       closeSync(folder.descriptor)
       folder = next
@@ -115,14 +116,6 @@ function withFolder(
     work(folder)
   } finally {
     closeSync(folder.descriptor)
-  }
-}
-
-function makeFolder(path: string): void {
-  try {
-    mkdirSync(path)
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
   }
 }
 
@@ -156,15 +149,9 @@ function syncFolder(folder: OpenFolder): void {
 function sweep(folder: OpenFolder): void {
   for (const name of readdirSync(folder.entry('.'))) {
     if (!name.startsWith(TEMPORARY)) continue
-    const stat = lstatSync(folder.entry(name), { throwIfNoEntry: false })
-    if (stat?.isFile() === true && Date.now() - stat.mtimeMs > STALE_MS) removeIfThere(folder.entry(name))
-  }
-}
-
-function removeIfThere(path: string): void {
-  try {
-    unlinkSync(path)
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown
+    const path = folder.entry(name)
+    const stat = lstatSync(path, { throwIfNoEntry: false })
+    if (stat?.isFile() === true && Date.now() - stat.mtimeMs > STALE_MS)
+      ignoring(['ENOENT'], () => unlinkSync(path))
   }
 }

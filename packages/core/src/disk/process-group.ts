@@ -1,4 +1,5 @@
 import { type ChildProcess, spawnSync } from 'node:child_process'
+import { ignoring } from './ignoring.ts'
 
 /** How long `taskkill` may run on Windows, in milliseconds. */
 const TREE_KILL_MS = 5_000
@@ -26,12 +27,8 @@ export function hasGroup(pid: number | undefined, platform: NodeJS.Platform = pr
 
 /** Kills the process with this id. For a negative number such as -7, kills the process group 7. */
 export function killProcess(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch (thrown) {
-    // The process has ended, or the process with this id belongs to another user.
-    if (!['ESRCH', 'EPERM'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
-  }
+  // The process may have ended, or the process with this id may belong to another user.
+  ignoring(['ESRCH', 'EPERM'], () => process.kill(pid, 'SIGKILL'))
 }
 
 /** Returns whether a process exists, including processes of other users. */

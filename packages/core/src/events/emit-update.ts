@@ -34,23 +34,10 @@ async function emitUpdate(
   modifiedOn: ReadonlySet<SkillFacet>,
 ): Promise<void> {
   for (const change of update.changes) {
-    switch (change.kind) {
-      case 'added':
-        await bus.emit('skill:added', { skill: change.skill })
-        break
-      case 'modified':
-        if (!change.facets.some(facet => modifiedOn.has(facet))) break
-        await bus.emit('skill:modified', {
-          oldSkill: change.oldSkill,
-          newSkill: change.newSkill,
-          changed: change.facets,
-        })
-        break
-      case 'removed':
-        await bus.emit('skill:removed', { skill: change.skill })
-        break
-      default:
-        change satisfies never
+    if (change.kind !== 'modified') await bus.emit(`skill:${change.kind}`, { skill: change.skill })
+    else if (change.facets.some(facet => modifiedOn.has(facet))) {
+      const { oldSkill, newSkill, facets: changed } = change
+      await bus.emit('skill:modified', { oldSkill, newSkill, changed })
     }
   }
   for (const { name, source, location, status, serving, diagnostics } of update.reports) {

@@ -95,9 +95,9 @@ export interface Grant extends DecisionMeta {
 export interface FolderDecisions {
   readonly approved: ReadonlyMap<Digest, DecisionMeta>
   readonly rejected: ReadonlyMap<Digest, DecisionMeta>
-  readonly pinned?: DecisionMeta & { readonly revision: Digest }
-  readonly disabled?: DecisionMeta
-  readonly frozen?: DecisionMeta
+  readonly pinned?: (DecisionMeta & { readonly revision: Digest }) | undefined
+  readonly disabled?: DecisionMeta | undefined
+  readonly frozen?: DecisionMeta | undefined
   readonly granted: readonly Grant[]
   /** Capabilities that were revoked, and that no later decision granted or approved again. */
   readonly revoked: ReadonlySet<ScriptCapability>
@@ -114,7 +114,7 @@ export interface FolderDecisions {
    * The entry that was last dropped from `writes` because the list was full. After such a loss, every unapproved
    * revision of the folder waits for approval.
    */
-  readonly forgotten?: AgentWrite
+  readonly forgotten?: AgentWrite | undefined
   /** The last `forgotten` before an approval. Other folders that may contain the file still wait. */
   readonly approvedForgotten?: AgentWrite
 }
@@ -195,11 +195,8 @@ export function withDecision(
 ): FolderDecisions {
   const now = before ?? NOTHING
   const { approved, rejected, granted, revoked, writes, settled, pinned } = now
-  const meta = {
-    by: recorded.by,
-    at: recorded.at,
-    ...defined({ note: recorded.note }),
-  }
+  const { by, at, note } = recorded
+  const meta = { by, at, ...defined({ note }) }
   switch (recorded.kind) {
     case 'approve': {
       const { revision, settles = [] } = recorded
@@ -211,43 +208,32 @@ export function withDecision(
         settled: [...settled, ...settles.filter(file => !isAmong(file, settled))],
       }
     }
-    case 'reject': {
-      const { pinned: _, ...rest } = now
+    case 'reject':
       return {
-        ...(pinned?.revision === recorded.revision ? rest : now),
+        ...now,
+        pinned: pinned?.revision === recorded.revision ? undefined : pinned,
         approved: without(approved, [recorded.revision]),
         rejected: new Map(rejected).set(recorded.revision, meta),
       }
-    }
     case 'pin':
       return {
         ...now,
         rejected: without(rejected, [recorded.revision]),
         pinned: { ...meta, revision: recorded.revision },
       }
-    case 'unpin': {
-      const { pinned: _, ...rest } = now
-      return rest
-    }
+    case 'unpin':
+      return { ...now, pinned: undefined }
     case 'disable':
       return { ...now, disabled: meta }
-    case 'enable': {
-      const { disabled: _, ...rest } = now
-      return rest
-    }
+    case 'enable':
+      return { ...now, disabled: undefined }
     case 'freeze':
       return { ...now, frozen: meta }
-    case 'thaw': {
-      const { frozen: _, ...rest } = now
-      return rest
-    }
+    case 'thaw':
+      return { ...now, frozen: undefined }
     case 'grant': {
       const { capabilities, revision } = recorded
-      const added = capabilities.map(capability => ({
-        ...meta,
-        capability,
-        ...defined({ revision }),
-      }))
+      const added = capabilities.map(capability => ({ ...meta, capability, ...defined({ revision }) }))
       const others = granted.filter(
         each => each.revision !== revision || !capabilities.includes(each.capability),
       )
@@ -260,10 +246,7 @@ export function withDecision(
     }
     case 'write': {
       const { path, digest, conversation, folder } = recorded
-      const write = {
-        ...{ ...meta, path, digest },
-        ...defined({ conversation, folder }),
-      }
+      const write = { ...meta, path, digest, ...defined({ conversation, folder }) }
       return {
         ...now,
         ...withWrite(writes, write),
@@ -278,12 +261,13 @@ export function withDecision(
 
 /** Approves texts of agents for this folder. The notes stay, because other folders may contain the same files. */
 function withApprovedWrites(before: FolderDecisions, settles: readonly WrittenFile[]): FolderDecisions {
-  const { forgotten, ...rest } = before
+  const { forgotten } = before
   const approvedNow = before.writes.filter(each => isAmong(each, settles))
   return {
-    ...rest,
+    ...before,
     writes: notWrittenIn(before.writes, settles),
     approvedWrites: approvedNow.reduce(withNote, before.approvedWrites),
+    forgotten: undefined,
     ...defined({ approvedForgotten: forgotten }),
   }
 }
@@ -306,7 +290,7 @@ function withWrite(
   const writes = withNote(before, write)
   if (writes.length <= MAX_WRITES) return { writes }
   const [forgotten, ...rest] = writes
-  return { writes: rest, ...defined({ forgotten }) }
+  return { writes: rest, forgotten }
 }
 
 /**

@@ -90,10 +90,7 @@ export class ProgramSlots implements CommandOffers {
     const slot = served === undefined ? undefined : this.find(served)
     const problem = describeProblem(slot)
     const { commands = [], revision } = slot ?? {}
-    return {
-      commands,
-      ...defined({ revision, problem }),
-    }
+    return { commands, ...defined({ revision, problem }) }
   }
 
   /** Requests the code of a new generation. Resolves when that code serves or has failed, at the latest after one second. */

@@ -1,9 +1,10 @@
 import type { Conversation } from '../activation/conversation.ts'
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
 import { quote } from '../quote.ts'
 import { askFor, findByNameOrFolder, suggestInScope } from '../reader/find-by-name.ts'
-import { shortDigest } from '../skill/digest.ts'
+import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { toToolName } from '../skill/tool-name.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
@@ -91,18 +92,11 @@ function createFileTool(conversation: Conversation, scripts: SkillScripts): Tool
     },
     needs: { skill: 'pdf', path: 'scripts/fill.py' },
     hints: { readOnly: false, openWorld: true },
-    async run({ skill: name, path: script, args = [] }, call) {
-      const found = await findSkill(conversation, scripts, name)
-      if ('isError' in found) return found
-      return await guard(found.skill, script, conversation, async () => {
-        const run = await scripts.run(found.skill.name, script, args.map(String), call)
-        const origin = { skill: found.skill.name, from: script, revision: run.revision }
-        return {
-          ...renderRun(run, origin),
-          generation: conversation.reader.current.digest,
-          skill: found.skill.name,
-          revision: run.revision,
-        }
+    async run({ skill, path: script, args = [] }, call) {
+      return await answerFor(conversation, scripts, [skill, script], async ({ name }) => {
+        const run = await scripts.run(name, script, args.map(String), call)
+        const { revision } = run
+        return { result: renderRun(run, { skill: name, from: script, revision }), revision }
       })
     },
   })
@@ -111,48 +105,49 @@ function createFileTool(conversation: Conversation, scripts: SkillScripts): Tool
 async function runCommand(
   conversation: Conversation,
   scripts: SkillScripts,
-  name: string,
+  skill: string,
   command: string,
   input: unknown,
   call: ToolCall,
 ): Promise<ToolResult> {
-  const found = await findSkill(conversation, scripts, name)
-  if ('isError' in found) return found
-  return await guard(found.skill, command, conversation, async () => {
-    const result = await scripts.execute(`${found.skill.name}.${command}`, input, call)
+  return await answerFor(conversation, scripts, [skill, command], async ({ name }) => {
+    const result = await scripts.execute(`${name}.${command}`, input, call)
     const { value, revision } = result
     const text = renderValue(result, conversation)
-    return {
-      ...toolSuccess(text, {
-        generation: conversation.reader.current.digest,
-        skill: found.skill.name,
-        revision,
-      }),
-      ...(isWholeText(value, text) ? { structured: value } : {}),
-    }
+    const structured = isWholeText(value, text) ? value : undefined
+    return { result: { ...toolSuccess(text), ...defined({ structured }) }, revision }
   })
 }
 
+/** The answer of a script, and the revision whose code gave it. */
+interface Answer {
+  readonly result: ToolResult
+  readonly revision: Digest
+}
+
 /**
- * If a script or a model caused the error, turns the error into an answer. Rethrows aborts and failures of the machine.
+ * Answers a call of a command or a file of a skill. If a script or a model caused an error, turns the error into an
+ * answer. Rethrows aborts and failures of the machine.
  */
-async function guard(
-  skill: Skill,
-  from: string,
+async function answerFor(
   conversation: Conversation,
-  work: () => Promise<ToolResult>,
+  scripts: SkillScripts,
+  [requested, from]: readonly [skill: string, from: string],
+  call: (skill: Skill) => Promise<Answer>,
 ): Promise<ToolResult> {
+  const found = await findSkill(conversation, scripts, requested)
+  if ('isError' in found) return found
+  const { name: skill, revision: served } = found.skill
+  const answer = ({ result, revision }: Answer): ToolResult => {
+    return { ...result, generation: conversation.reader.current.digest, skill, revision }
+  }
   try {
-    return await work()
+    return answer(await call(found.skill))
   } catch (thrown) {
     if (!SkillError.isInstance(thrown) || thrown.code === 'CLOSED') throw thrown
-    const origin = { skill: skill.name, from, revision: skill.revision }
+    const origin = { skill, from, revision: served }
     const text = [...renderKeptResult(thrown, origin), renderFailure(thrown, origin)].join('\n')
-    return toolFailure(text, {
-      generation: conversation.reader.current.digest,
-      skill: skill.name,
-      revision: skill.revision,
-    })
+    return answer({ result: toolFailure(text), revision: served })
   }
 }
 

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { ignoring } from '../disk/ignoring.ts'
 import { toMessage } from '../internal-entry.ts'
 
 // Primary result codes of SQLite. The low byte of an extended result code is its primary code.
@@ -41,7 +42,7 @@ export async function openPrivateDatabase(path: string): Promise<DatabaseSync> {
 function makePrivate(path: string): void {
   closeSync(openSync(path, 'a', 0o600))
   // An older version of the library may have created the file with a different mode.
-  for (const companion of COMPANIONS) ignoringMissing(() => chmodSync(`${path}${companion}`, 0o600))
+  for (const companion of COMPANIONS) ignoring(['ENOENT'], () => chmodSync(`${path}${companion}`, 0o600))
 }
 
 /** An open database. */
@@ -92,7 +93,7 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
   try {
     const copy = join(folder, basename(path))
     for (const companion of ['', '-wal'])
-      ignoringMissing(() => {
+      ignoring(['ENOENT'], () => {
         copyFileSync(`${path}${companion}`, `${copy}${companion}`)
         // Adds write permission, because the copy of a read-only file is also read-only.
         chmodSync(`${copy}${companion}`, 0o600)
@@ -188,14 +189,6 @@ export function* readRows(
 export function setAside(path: string, at: number = Date.now()): string {
   const damaged = `${path}.damaged-${at}`
   for (const companion of COMPANIONS)
-    ignoringMissing(() => renameSync(`${path}${companion}`, `${damaged}${companion}`))
+    ignoring(['ENOENT'], () => renameSync(`${path}${companion}`, `${damaged}${companion}`))
   return damaged
-}
-
-function ignoringMissing(work: () => void): void {
-  try {
-    work()
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown
-  }
 }

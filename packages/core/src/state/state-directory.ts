@@ -1,6 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { ignoring } from '../disk/ignoring.ts'
 import { SkillError } from '../index.ts'
 import { quote, toMessage } from '../internal-entry.ts'
 
@@ -81,9 +82,5 @@ function refuseOtherWriters(path: string): void {
 function makeFolders(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
   if (dirname(path) !== path) makeFolders(dirname(path))
-  try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown // another process may have created it
-  }
+  ignoring(['EEXIST'], () => mkdirSync(path, { mode: 0o700 })) // another process may have created it
 }

@@ -103,55 +103,51 @@ export function withCheck(
 
 /** Returns a tool with the same definition that answers calls in another way. */
 export function withExecute(tool: ToolDefinition, execute: ToolDefinition['execute']): ToolDefinition {
-  const { name, description, hints, reportsProgress } = tool
-  return Object.freeze({
-    name,
-    description,
-    get inputSchema() {
-      return tool.inputSchema
-    },
-    ...defined({ hints, reportsProgress }),
-    execute,
-  })
+  return createTool(tool, () => tool.inputSchema, execute)
 }
 
-function toTool(
-  { name, description, hints, reportsProgress, endsItself = false }: Omit<ToolParts, 'run'>,
-  schema: Readonly<Record<string, unknown>>,
-  fields: readonly string[],
-  run: ToolParts['run'],
+/** `inputSchema` is called for each reader of the schema, so that no reader can change it for others. */
+function createTool(
+  { name, description, hints, reportsProgress }: Omit<ToolParts, 'run'>,
+  inputSchema: () => ToolInputSchema,
+  execute: ToolDefinition['execute'],
 ): ToolDefinition {
   return Object.freeze({
     name,
     description,
     get inputSchema() {
-      return structuredClone(schema) as ToolInputSchema
+      return inputSchema()
     },
-    ...(hints === undefined ? {} : { hints: Object.freeze({ ...hints }) }),
-    ...defined({ reportsProgress }),
-    async execute(input: unknown, context?: ToolContext): Promise<ToolResult> {
-      const call = toCall(context)
+    ...defined({ hints: hints && Object.freeze({ ...hints }), reportsProgress }),
+    execute,
+  })
+}
+
+function toTool(
+  parts: Omit<ToolParts, 'run'>,
+  schema: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+  run: ToolParts['run'],
+): ToolDefinition {
+  const copySchema = (): ToolInputSchema => structuredClone(schema) as ToolInputSchema
+  return createTool(parts, copySchema, async (input, context) => {
+    const call = toCall(context)
+    call.signal?.throwIfAborted()
+    const given = readInput(input, fields)
+    if ('isError' in given) return given
+    const work = run(given.value, call)
+    try {
+      return await (parts.endsItself === true ? work : untilAborted(call.signal, work))
+    } catch (thrown) {
       call.signal?.throwIfAborted()
-      const given = readInput(input, fields)
-      if ('isError' in given) return given
-      const work = run(given.value, call)
-      try {
-        return await (endsItself ? work : untilAborted(call.signal, work))
-      } catch (thrown) {
-        call.signal?.throwIfAborted()
-        // Only the model can try again later. Other failures belong to the host.
-        if (SkillError.isInstance(thrown, 'TIMED_OUT')) return toolFailure(thrown.message)
-        throw thrown
-      }
-    },
+      // Only the model can try again later. Other failures belong to the host.
+      if (SkillError.isInstance(thrown, 'TIMED_OUT')) return toolFailure(thrown.message)
+      throw thrown
+    }
   })
 }
 
 /** Drops empty fields. Some SDKs pass `null` for missing fields. */
 function toCall(context: ToolContext | undefined): ToolCall {
-  const signal = context?.signal ?? undefined
-  const onProgress = context?.onProgress ?? undefined
-  return {
-    ...defined({ signal, onProgress }),
-  }
+  return defined({ signal: context?.signal ?? undefined, onProgress: context?.onProgress ?? undefined })
 }
