@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { countTokens } from '../skills/tokens.ts'
 import { type ChatInput, OneMessage } from '../terminal/chat-input.ts'
 import { ChatTerminal } from '../terminal/chat-terminal.ts'
-import { createPaint, printLine } from '../terminal/output.ts'
+import { printLine } from '../terminal/output.ts'
 import type { Parts } from '../terminal/parts.ts'
 import { PipedInput } from '../terminal/piped-input.ts'
 import { completeLine } from './chat-commands.ts'
@@ -33,8 +33,7 @@ export function openChatEnds(
   { question, json, signal }: ChatEndsOptions,
   parts: Parts,
 ): ChatEnds {
-  const paint = createPaint(config.hasColor)
-  const shared = { paint, countTokens, config }
+  const shared = { countTokens, config }
   if (config.isInteractive && !json && question === undefined) {
     const complete = (line: string): [string[], string] => {
       const { reader } = session
@@ -43,7 +42,7 @@ export function openChatEnds(
         known: [...new Set(reader.current.reports().map(({ name }) => name))],
       })
     }
-    const terminal = parts.use(new ChatTerminal({ paint, complete, signal }))
+    const terminal = parts.use(new ChatTerminal({ complete, signal }))
     const print = (line: string): void => terminal.print(`${line}\n`)
     const write = (text: string): void => terminal.print(text)
     return {

@@ -3,7 +3,7 @@ import { type ConversationStore, type ConversationSummary, openConversationStore
 import type { Config } from '../config/config.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_OK } from '../terminal/exit-code.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, paint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { findProgramName } from '../terminal/program-name.ts'
 import { CHAT_TENANT, findConversationFile } from './conversation-file.ts'
 
@@ -20,7 +20,6 @@ export async function listConversations(config: Config, { json }: { json: boolea
     printLine(`no conversations in ${file}`)
     return EXIT_OK
   }
-  const paint = createPaint(config.hasColor)
   const rows = conversations.map(({ id, seq, at }) => [
     paint('bold', toTerminalLine(id)),
     new Date(at).toISOString().slice(0, 16).replace('T', ' '),

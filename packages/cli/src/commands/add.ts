@@ -19,14 +19,7 @@ import {
 } from '../lock/lock-file.ts'
 import { noteSource } from '../skills/named-places.ts'
 import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  type Paint,
-  printFindings,
-  printJson,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { paint, printFindings, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 
 export interface AddFlags {
   readonly json?: boolean
@@ -47,10 +40,9 @@ export async function add(
   names: readonly string[],
 ): Promise<number> {
   await using available = await openPlace(place, config)
-  const paint = createPaint(config.hasColor)
-  printFindings(available.faults, paint)
+  printFindings(available.faults)
   const chosen = choose(available.skills, names, flags.all, place)
-  await refuseHidden(chosen, available, config, flags)
+  await refuseHidden(chosen, available, flags)
   const project = projectFolder(config)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
   for (const { name, directory } of chosen) {
@@ -85,7 +77,7 @@ export async function add(
   await noteSource(config.stateDirectory, available.flag)
   const added = await Promise.all(chosen.map(skill => describeAdded(skill, after, available)))
   if (flags.json) printJson(added)
-  else for (const [index, each] of added.entries()) printAdded(each, chosen[index] as Skill, paint)
+  else for (const [index, each] of added.entries()) printAdded(each, chosen[index] as Skill)
   return EXIT_OK
 }
 
@@ -107,11 +99,7 @@ async function describeAdded(skill: Skill, locked: LockedSkills, available: Avai
   }
 }
 
-function printAdded(
-  { name, path, revision, leftOut, seconds }: AddedSkill,
-  skill: Skill,
-  paint: Paint,
-): void {
+function printAdded({ name, path, revision, leftOut, seconds }: AddedSkill, skill: Skill): void {
   const digest = shortDigest(revision as `sha256:${string}`)
   printLine(`added ${paint('bold', toTerminalLine(name))} ${digest} in ${toTerminalLine(path)}`)
   for (const each of describeNewCapabilities(undefined, skill))
@@ -144,13 +132,12 @@ async function openPlace(place: string, config: Config): Promise<Available> {
 async function refuseHidden(
   chosen: readonly Skill[],
   available: Available,
-  config: Config,
   { confirmHidden }: AddFlags,
 ): Promise<void> {
   const hiding: string[] = []
   for (const skill of chosen) {
     const hidden = await available.findHidden(skill)
-    printFindings(hidden, createPaint(config.hasColor))
+    printFindings(hidden)
     if (hidden.length > 0) hiding.push(skill.name)
   }
   if (hiding.length > 0 && !confirmHidden)

@@ -16,8 +16,8 @@ import { toApproveCommand } from '../terminal/approve-command.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import {
-  createPaint,
   formatDiagnostic,
+  paint,
   paintStatus,
   printFindings,
   printJson,
@@ -55,7 +55,7 @@ export async function decide(
   } finally {
     // Prints the decided skills even if the decision about a later skill fails.
     if (json) printJson(rows)
-    else for (const row of rows) printDecided(verb, row, config)
+    else for (const row of rows) printDecided(verb, row)
   }
   return EXIT_OK
 }
@@ -65,11 +65,10 @@ export function toNote({ note }: { readonly note?: string }): DecisionNote {
   return { by: currentUser(), ...defined({ note }) }
 }
 
-export function printDecided(verb: DecisionVerb, row: DecidedRow, { hasColor }: Config): void {
-  const paint = createPaint(hasColor)
+export function printDecided(verb: DecisionVerb, row: DecidedRow): void {
   const [done, already] = WORDS[verb]
   printLine(
-    `${row.isNew ? done : already} ${paint('bold', toTerminalLine(row.name))} of ${toTerminalLine(row.source)}: ${paintStatus(row.status, paint)}, serving ${row.serving ?? 'nothing'}`,
+    `${row.isNew ? done : already} ${paint('bold', toTerminalLine(row.name))} of ${toTerminalLine(row.source)}: ${paintStatus(row.status)}, serving ${row.serving ?? 'nothing'}`,
   )
 }
 
@@ -98,10 +97,9 @@ export async function pending(config: Config, { json }: { readonly json?: boolea
     { reportsUnreadable: true },
   )
   const { rows } = answer
-  const paint = createPaint(config.hasColor)
   const found = findingsOf(answer.sources, config)
   const findings = from.kind === 'dev' ? found : found.filter(each => !isAboutStore(each))
-  printFindings(findings, paint)
+  printFindings(findings)
   if (json) printJson(rows.map(({ unreported: _unreported, ...row }) => row))
   else if (rows.length === 0)
     printLine(
@@ -116,7 +114,7 @@ export async function pending(config: Config, { json }: { readonly json?: boolea
     for (const grown of row.newCapabilities)
       printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
     for (const doubtful of [...doubtsAbout(row), ...row.unreported])
-      printLine(`  ${formatDiagnostic(doubtful, paint)}`)
+      printLine(`  ${formatDiagnostic(doubtful)}`)
     const diff = toTerminalLine(toCommandLine(['diff', row.target, ...config.options]))
     printLine(paint('dim', `  ${findProgramName()} ${diff}`))
     const diagnostics = [...row.diagnostics, ...row.unreported]

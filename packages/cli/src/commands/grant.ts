@@ -13,7 +13,7 @@ import { parseNamedSkill } from '../skills/skill-target.ts'
 import { askYes } from '../terminal/ask.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { createPaint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { paint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { toNote } from './decide.ts'
 
 export interface GrantFlags {
@@ -67,7 +67,6 @@ export async function grant(
   const refusal = (await findGrantRefusal(granted, config)) ?? null
   if (flags.json) printJson({ skill: name, granted, asked, missing, refusal, isNew })
   else {
-    const paint = createPaint(config.hasColor)
     const printWords = (done: string, of: readonly string[]): void => {
       if (of.length > 0)
         printLine(`${done}: ${toTerminalLine(of.join(' '))} for ${paint('bold', toTerminalLine(name))}`)

@@ -7,14 +7,7 @@ import { askOrScan } from '../skills/ask-or-scan.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { refuseLink, rollBack } from '../skills/roll-back.ts'
 import { EXIT_OK } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  formatTable,
-  paintDiff,
-  printJson,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { formatTable, paint, paintDiff, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
 
 /** Number of revisions that `log` lists if `--limit` is not given. */
@@ -39,7 +32,6 @@ export async function log(
     printJson(records)
     return EXIT_OK
   }
-  const paint = createPaint(config.hasColor)
   const rows = records.map(record => [
     record.revision === undefined ? '-' : paint('bold', shortDigest(record.revision)),
     record.event,
@@ -76,7 +68,6 @@ export async function diff(
     printJson(difference)
     return EXIT_OK
   }
-  const paint = createPaint(config.hasColor)
   const revisions = `${showRevision(difference.from)} -> ${shortDigest(difference.to)}`
   printLine(`${paint('bold', toTerminalLine(name))}  ${revisions}`)
   for (const { field, before: old, after: now } of difference.fields)
@@ -84,7 +75,7 @@ export async function diff(
   for (const grown of difference.newCapabilities)
     printLine(`  ${paint('yellow', 'new capability:')} ${toTerminalLine(grown)}`)
   if (difference.files.length === 0) printLine('  no difference')
-  if (text !== '') printLine(paintDiff(text, paint))
+  if (text !== '') printLine(paintDiff(text))
   return EXIT_OK
 }
 
@@ -147,7 +138,7 @@ async function rehearse(
     return EXIT_OK
   }
   printLine(describeRollback(plan, PLANNED))
-  if (compared?.from !== undefined) printLine(paintDiff(compared.text, createPaint(config.hasColor)))
+  if (compared?.from !== undefined) printLine(paintDiff(compared.text))
   return EXIT_OK
 }
 

@@ -7,7 +7,7 @@ import { realPath } from '../config/real-path.ts'
 import { noteLink } from '../skills/named-places.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { createPaint, formatDiagnostic, printJson, printLine } from '../terminal/output.ts'
+import { formatDiagnostic, printJson, printLine } from '../terminal/output.ts'
 
 /**
  * Implements `stoke link`: creates a link in a root to a skill folder elsewhere. Exits with 1 if the linked skill is
@@ -39,8 +39,7 @@ export async function link(
   if (flags.json) printJson({ path, target, isServed })
   else {
     printLine(isLinked ? `${path} -> ${target}` : `${path} was not linked to ${target}`)
-    const paint = createPaint(config.hasColor)
-    for (const each of report?.diagnostics ?? []) printLine(formatDiagnostic(each, paint))
+    for (const each of report?.diagnostics ?? []) printLine(formatDiagnostic(each))
     if (isServed && report?.directory !== path)
       printLine(`the same files are in ${report?.directory ?? report?.location}, which takes precedence`)
     if (report === undefined)

@@ -6,9 +6,9 @@ import { withApproveCommand } from '../terminal/approve-command.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
 import {
-  createPaint,
   formatDiagnostic,
   formatTable,
+  paint,
   paintStatus,
   printFindings,
   printJson,
@@ -37,15 +37,14 @@ export async function list(config: Config, { json }: { readonly json?: boolean }
     { reportsUnreadable: true },
   )
   const { generation, skills, sources, notSkills } = answer
-  const paint = createPaint(config.hasColor)
   const findings = findingsOf(sources, config)
   const code = findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK
   if (json) {
     printJson({ ...answer, from })
     return code
   }
-  printFindings(from.kind === 'dev' ? findings : findings.filter(each => !isAboutStore(each)), paint)
-  const note = describeNotSkills(notSkills, paint, config.options)
+  printFindings(from.kind === 'dev' ? findings : findings.filter(each => !isAboutStore(each)))
+  const note = describeNotSkills(notSkills, config.options)
   if (skills.length === 0) {
     printLine(`no skills in ${pathsOf(config).join(', ')}`)
     if (config.roots.length > 0)
@@ -62,7 +61,7 @@ export async function list(config: Config, { json }: { readonly json?: boolean }
   // Only a running dev server knows which skills were used.
   const hasUses = sorted.some(({ usage }) => usage !== null)
   const rows = sorted.map(row => [
-    paintStatus(row.status, paint),
+    paintStatus(row.status),
     paint('bold', toTerminalLine(row.name)),
     row.serving === null ? '-' : shortDigest(row.serving),
     ...(hasUses ? [row.usage === null ? '-' : `${row.usage.count} x, ${toTimeOfDay(row.usage.lastAt)}`] : []),
@@ -77,7 +76,7 @@ export async function list(config: Config, { json }: { readonly json?: boolean }
   )
   for (const row of sorted) {
     for (const each of withApproveCommand(row, config))
-      if (each.severity !== 'info') lines.push(formatDiagnostic(each, paint, config.options))
+      if (each.severity !== 'info') lines.push(formatDiagnostic(each, config.options))
   }
   if (note !== undefined) lines.push(note)
   lines.push(

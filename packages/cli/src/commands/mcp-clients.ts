@@ -17,14 +17,7 @@ import {
 import { type ToolFlags, toMcpCommand } from '../mcp-clients/mcp-setup.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  nearPath,
-  type Paint,
-  printJson,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { nearPath, paint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
 
 export interface ClientFlags extends ToolFlags {
@@ -123,14 +116,13 @@ export async function checkClient(
   config: Config,
   options: ClientFlags,
 ): Promise<number> {
-  const paint = createPaint(config.hasColor)
   const found = id === undefined ? undefined : findInstalled(MCP_CLIENTS[id], options.name)
   const server = found?.server ?? toServer(config, options)
   const checks: ServerCheck[] = []
   for (const version of CHECKED_VERSIONS) {
     const check = await checkServer(server, version, process.env)
     checks.push(check)
-    if (!options.json) printCheck(check, paint)
+    if (!options.json) printCheck(check)
   }
   const isFine = checks.every(({ ok }) => ok)
   const installed = id === undefined ? listInstalled(options.name) : found === undefined ? [] : [found]
@@ -159,7 +151,7 @@ export async function checkClient(
     )
   printLine(`\n${client.title}, as known on ${client.checked}:`)
   for (const { feature, works, note } of client.features)
-    printLine(`  ${paintWorks(works, paint)}  ${feature}${note === undefined ? '' : `: ${note}`}`)
+    printLine(`  ${paintWorks(works)}  ${feature}${note === undefined ? '' : `: ${note}`}`)
   printLine(`invoke a skill  ${client.promptForm.replaceAll(DEFAULT_SERVER_NAME, options.name)}`)
   return isFine && found !== undefined ? EXIT_OK : EXIT_FINDINGS
 }
@@ -268,7 +260,7 @@ function describeServer(server: ServerEntry): string {
   return server.kind === 'http' ? server.url : toCommandLine([server.command, ...server.args])
 }
 
-function printCheck({ version, ok, connectMs, fault, ...counts }: ServerCheck, paint: Paint): void {
+function printCheck({ version, ok, connectMs, fault, ...counts }: ServerCheck): void {
   const mark = ok ? paint('green', 'ok    ') : paint('red', 'failed')
   const { tools, prompts, resources, skills } = counts
   const detail = ok
@@ -279,6 +271,6 @@ function printCheck({ version, ok, connectMs, fault, ...counts }: ServerCheck, p
 
 const WORKS_STYLE = { yes: 'green', no: 'red', part: 'yellow', unknown: 'dim' } as const
 
-function paintWorks(works: keyof typeof WORKS_STYLE, paint: Paint): string {
+function paintWorks(works: keyof typeof WORKS_STYLE): string {
   return paint(WORKS_STYLE[works], works.padEnd(7))
 }

@@ -5,7 +5,7 @@ import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts
 import { findRunningDev } from '../server/run-file.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import {
-  createPaint,
+  paint,
   paintStatus,
   printFindings,
   printJson,
@@ -32,23 +32,21 @@ export async function reload(config: Config, { json }: { readonly json?: boolean
   const isBroken = result.problems.some(problem => problem.status === 'broken')
   const findings = findingsOf(result.sources, config)
   if (json) printJson(result)
-  else printResult(result, findings, config)
+  else printResult(result, findings)
   return isBroken || findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK
 }
 
 function printResult(
   { previous, generation, changes, problems }: ReloadResult,
   findings: readonly Diagnostic[],
-  { hasColor }: Config,
 ): void {
-  const paint = createPaint(hasColor)
-  printFindings(findings, paint)
+  printFindings(findings)
   for (const { kind, name, from, to } of changes) {
     const revisions = [from, to].map(each => (each === null ? '-' : shortDigest(each))).join(' -> ')
     printLine(`${kind} ${paint('bold', toTerminalLine(name))} ${revisions}`)
   }
   for (const { name, status, place, message } of problems)
-    printLine(`${paintStatus(status, paint)} ${toTerminalLine(`${name}: ${place}: ${message}`)}`)
+    printLine(`${paintStatus(status)} ${toTerminalLine(`${name}: ${place}: ${message}`)}`)
   const digest = shortDigest(generation.digest)
   printLine(
     previous.number === generation.number

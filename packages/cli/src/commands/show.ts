@@ -9,9 +9,9 @@ import { toAsked } from '../skills/skill-target.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
 import {
-  createPaint,
   formatDiagnostic,
   formatTable,
+  paint,
   printJson,
   printLine,
   toTerminalText,
@@ -44,11 +44,10 @@ export async function show(
     printJson({ ...fields, ...row, files, body })
     return fields === null ? EXIT_FINDINGS : EXIT_OK
   }
-  const paint = createPaint(config.hasColor)
   printLine(`${paint('bold', toTerminalText(row.name))}  ${row.status}  ${row.location}`)
   for (const diagnostic of withApproveCommand(row, config))
-    printLine(formatDiagnostic(diagnostic, paint, config.options))
-  for (const hidden of unreported) printLine(formatDiagnostic(hidden, paint))
+    printLine(formatDiagnostic(diagnostic, config.options))
+  for (const hidden of unreported) printLine(formatDiagnostic(hidden))
   if (fields === null) return EXIT_FINDINGS
   const refusal = await findGrantRefusal(granted, config)
   if (refusal !== undefined)

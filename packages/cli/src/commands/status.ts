@@ -5,9 +5,9 @@ import { type Config, pathsOf } from '../config/config.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
 import { EXIT_OK } from '../terminal/exit-code.ts'
 import {
-  createPaint,
   formatDiagnostic,
   formatTable,
+  paint,
   paintStatus,
   printJson,
   printLine,
@@ -29,7 +29,6 @@ export async function status(config: Config, { json }: { readonly json?: boolean
     printJson({ generation, counts, sources, stateDirectory, from })
     return EXIT_OK
   }
-  const paint = createPaint(config.hasColor)
   const rows = sources.map(source => [
     source.path,
     source.label,
@@ -38,10 +37,9 @@ export async function status(config: Config, { json }: { readonly json?: boolean
     source.lastError ?? source.reason ?? describeVersion(source.version),
   ])
   printLine(formatTable([['ROOT', 'LABEL', 'MODE', 'SKILLS', 'NOTE'], ...rows]))
-  for (const source of sources)
-    for (const each of source.diagnostics) printLine(formatDiagnostic(each, paint))
+  for (const source of sources) for (const each of source.diagnostics) printLine(formatDiagnostic(each))
   const summary = SKILL_STATUSES.filter(each => counts[each] !== 0).map(
-    each => `${counts[each]} ${paintStatus(each, paint)}`,
+    each => `${counts[each]} ${paintStatus(each)}`,
   )
   printLine(
     `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`,

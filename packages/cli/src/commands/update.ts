@@ -10,7 +10,7 @@ import { type LockedSkill, projectFolder, readLock, writeLock } from '../lock/lo
 import { isNamedSource } from '../skills/named-places.ts'
 import { askYes } from '../terminal/ask.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, paint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
 import { install, toLocked } from './add.ts'
 
@@ -75,7 +75,7 @@ export async function update(config: Config, flags: UpdateFlags, names: readonly
     ({ kind, from, to }) => kind === 'current' || kind === 'updated' || (kind === 'kept' && from === to),
   )
   if (flags.json) printJson(outcomes)
-  else print(outcomes, config)
+  else print(outcomes)
   return isDone ? EXIT_OK : EXIT_FINDINGS
 }
 
@@ -229,8 +229,7 @@ async function copyNewest(
   return { ...outcome, kind: 'updated', note }
 }
 
-function print(outcomes: readonly Outcome[], config: Config): void {
-  const paint = createPaint(config.hasColor)
+function print(outcomes: readonly Outcome[]): void {
   if (outcomes.length === 0) {
     printLine(nameProgram('this project has no copied skills; see "stoke add --help"'))
     return

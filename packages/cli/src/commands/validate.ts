@@ -24,7 +24,7 @@ import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
-import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatDiagnostic, paint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 
 interface Verdict {
   readonly path: string
@@ -41,7 +41,7 @@ const SKILL_FILES = ['SKILL.md', 'skill.md']
  * them.
  */
 export async function validate(
-  config: Config,
+  _config: Config,
   { json }: { readonly json?: boolean },
   paths: readonly string[],
 ): Promise<number> {
@@ -49,16 +49,15 @@ export async function validate(
   for (const path of paths) verdicts.push(...(await validatePath(path)))
   const isValid = verdicts.every(verdict => verdict.valid)
   if (json) printJson(verdicts.map(({ path, valid, diagnostics }) => ({ path, valid, diagnostics })))
-  else printVerdicts(verdicts, config)
+  else printVerdicts(verdicts)
   return isValid ? EXIT_OK : EXIT_FINDINGS
 }
 
-function printVerdicts(verdicts: readonly Verdict[], config: Config): void {
-  const paint = createPaint(config.hasColor)
+function printVerdicts(verdicts: readonly Verdict[]): void {
   for (const { path, valid, isSkill = true, diagnostics } of verdicts) {
     const good = isSkill ? paint('green', 'valid  ') : paint('yellow', 'skipped')
     printLine(`${valid ? good : paint('red', 'invalid')} ${toTerminalLine(path)}`)
-    for (const diagnostic of diagnostics) printLine(`  ${formatDiagnostic(diagnostic, paint)}`)
+    for (const diagnostic of diagnostics) printLine(`  ${formatDiagnostic(diagnostic)}`)
   }
 }
 

@@ -3,7 +3,7 @@ import { checkNamedRoots } from '../config/named-roots.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { hasLock, LOCK_FILE_NAME, projectFolder, readLock } from '../lock/lock-file.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, paint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
 
 /** Implements `stoke verify`: compares copied skills with the lock file, file by file. Exits with 1 if a copy differs. */
@@ -24,7 +24,6 @@ export async function verify(config: Config, { json }: { readonly json?: boolean
   else if (found.length === 0)
     printLine(nameProgram('this project has no copied skills; see "stoke add --help"'))
   else {
-    const paint = createPaint(config.hasColor)
     const rows = found.map(({ name, kind, path, changed }) => [
       paint(kind === 'unmodified' ? 'green' : 'red', kind),
       paint('bold', toTerminalLine(name)),

@@ -20,7 +20,7 @@ import {
   formatDiagnostic,
   formatPlace,
   formatTable,
-  type Paint,
+  paint,
   paintStatus,
   shorten,
   sortForPeople,
@@ -32,7 +32,6 @@ import { findProgramName } from '../terminal/program-name.ts'
 
 export interface DevPrinterOptions {
   readonly print: (line?: string) => void
-  readonly paint: Paint
   readonly countTokens: TokenCounter
   readonly config: Config
   /** Whether the caller prints the answer of the model as it arrives. @default false */
@@ -71,7 +70,7 @@ export class DevPrinter {
   }
 
   async start(skills: SkillRuntime): Promise<void> {
-    const { print, paint, config } = this.#options
+    const { print, config } = this.#options
     print(paint('bold', 'skillstoke dev'))
     const found = skills.current.sources()
     skills.status().forEach((source, index) => {
@@ -94,7 +93,6 @@ export class DevPrinter {
     const notSkills = await listNotSkills(skills)
     const note = describeNotSkills(
       notSkills.found.filter(({ isExpected }) => isExpected),
-      paint,
       config.options,
     )
     if (note !== undefined) print(`  ${note}`)
@@ -121,7 +119,7 @@ export class DevPrinter {
 
   /** Prints the addresses of the server, and the command that sets up an MCP client. */
   addresses(server: { readonly pageUrl: string; readonly mcpUrl: string; readonly token: string }): void {
-    const { print, paint, config } = this.#options
+    const { print, config } = this.#options
     const { port, isPortNamed } = config.server
     if (!isPortNamed && !server.mcpUrl.endsWith(`:${port}/mcp`))
       print(`  port ${port} is in use, so the server uses another port; --port sets one`)
@@ -145,7 +143,7 @@ export class DevPrinter {
 
   /** Prints the address of the page, because no browser could be started. */
   notOpened(pageUrl: string, reason: string): void {
-    const { print, paint } = this.#options
+    const { print } = this.#options
     print(`no browser could be started (${toTerminalText(reason)}); open ${paint('cyan', pageUrl)}`)
   }
 
@@ -154,13 +152,13 @@ export class DevPrinter {
   }
 
   help(pageUrl: string): void {
-    this.#options.print(`page ${this.#options.paint('cyan', pageUrl)}`)
+    this.#options.print(`page ${paint('cyan', pageUrl)}`)
     this.keys()
   }
 
   keys(): void {
     this.#options.print(
-      this.#options.paint(
+      paint(
         'dim',
         'keys: h help, o open the page, r reload, c clear, d difference of the last change, a ask the agent, q quit',
       ),
@@ -169,7 +167,7 @@ export class DevPrinter {
 
   /** Prints the changes, the delay until the changes were visible, and the next notice of each conversation. */
   update(update: RegistryUpdate, sessions: readonly ListeningSession[]): void {
-    const { print, paint } = this.#options
+    const { print } = this.#options
     const seenAt = timeOfUpdate(update)
     this.lastUpdate = update
     for (const change of update.changes) print(this.#describeChange(change, update))
@@ -192,7 +190,7 @@ export class DevPrinter {
 
   /** Prints the next notice of each conversation, and the number of its tokens. */
   #whatSessionsHear(sessions: readonly ListeningSession[]): void {
-    const { print, paint } = this.#options
+    const { print } = this.#options
     for (const { id, pending, nextTurn, prefix } of sessions.slice(0, MAX_SESSION_LINES)) {
       const what =
         pending === undefined
@@ -207,12 +205,12 @@ export class DevPrinter {
   }
 
   question(turn: number, text: string): void {
-    this.#options.print(`${this.#options.paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
+    this.#options.print(`${paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
   }
 
   /** Prints an event of a turn. The text of the answer comes with the end of the turn, unless it is streamed. */
   happened(event: AgentEvent): void {
-    const { print, paint, isStreamed = false } = this.#options
+    const { print, isStreamed = false } = this.#options
     switch (event.kind) {
       case 'skills-updated':
         this.#told(event.update)
@@ -266,7 +264,7 @@ export class DevPrinter {
   }
 
   #finished({ text, hasReachedLimit, steps, pending, finishReason }: FinishEvent): void {
-    const { print, paint, isStreamed = false } = this.#options
+    const { print, isStreamed = false } = this.#options
     if (!isStreamed) this.answer(text)
     if (hasReachedLimit)
       print(paint('yellow', `  stopped after ${steps} model calls; send a message to let the model go on`))
@@ -275,7 +273,7 @@ export class DevPrinter {
   }
 
   #told(update: SessionUpdate): void {
-    const { print, paint } = this.#options
+    const { print } = this.#options
     for (const line of update.text.split('\n').slice(1, -1))
       print(paint('yellow', `  told ${toTerminalText(line.replace(/^- /, ''))}`))
     print(paint('dim', `  +${update.tokens} tokens (estimated), appended as one message`))
@@ -286,13 +284,11 @@ export class DevPrinter {
   }
 
   answer(text: string): void {
-    this.#options.print(`  ${this.#options.paint('green', 'agent')}: ${shorten(text, ANSWER_WIDTH)}`)
+    this.#options.print(`  ${paint('green', 'agent')}: ${shorten(text, ANSWER_WIDTH)}`)
   }
 
   failure(message: string): void {
-    this.#options.print(
-      `  ${this.#options.paint('red', 'the model call failed')}: ${toTerminalText(message)}`,
-    )
+    this.#options.print(`  ${paint('red', 'the model call failed')}: ${toTerminalText(message)}`)
   }
 
   reloaded(before: Generation, after: Generation): void {
@@ -314,8 +310,8 @@ export class DevPrinter {
   }
 
   async #describeSkill(report: SkillReport, skills: SkillRuntime): Promise<string[]> {
-    const { paint, countTokens } = this.#options
-    const status = paintStatus(report.status, paint)
+    const { countTokens } = this.#options
+    const status = paintStatus(report.status)
     const name = toTerminalText(report.name)
     if (report.serving === undefined) return [status, name, '-', '']
     const { name: listed, description, body } = await skills.load(report.name)
@@ -324,7 +320,6 @@ export class DevPrinter {
   }
 
   #describeChange(change: SkillChange, update: RegistryUpdate): string {
-    const { paint } = this.#options
     const name = paint('bold', toTerminalText(change.name))
     switch (change.kind) {
       case 'added':
@@ -345,14 +340,14 @@ export class DevPrinter {
 
   /** Prints the diagnostics of the sources, such as missing roots, refused links and unreadable folders. */
   #sourceFindings(generation: Generation): void {
-    const { print, paint, config } = this.#options
+    const { print, config } = this.#options
     for (const diagnostic of findingsOf(generation.sources(), config))
-      print(`  ${formatDiagnostic(diagnostic, paint, config.options)}`)
+      print(`  ${formatDiagnostic(diagnostic, config.options)}`)
   }
 
   /** Prints the errors in a broken skill. `seenAt` is absent if the skill was already broken at the start. */
   #rejected(report: SkillReport, seenAt?: number): void {
-    const { print, paint } = this.#options
+    const { print } = this.#options
     // If the newest text is served and only its scripts failed, the message names the older code that still answers
     // calls.
     const isText = report.serving !== undefined && report.serving === report.revision
@@ -371,10 +366,10 @@ export class DevPrinter {
   }
 
   #noted(report: SkillReport): void {
-    const { print, paint, config } = this.#options
+    const { print, config } = this.#options
     const found = withApproveCommand({ ...report, target: targetOf(report) }, config)
     for (const diagnostic of found.filter(each => each.severity === 'warning')) {
-      print(`${paintStatus(report.status, paint)} ${toTerminalText(describeFinding(diagnostic))}`)
+      print(`${paintStatus(report.status)} ${toTerminalText(describeFinding(diagnostic))}`)
       if (diagnostic.fix !== undefined)
         print(paint('dim', `  fix: ${toAdvice(diagnostic.fix, this.#options.config.options)}`))
     }

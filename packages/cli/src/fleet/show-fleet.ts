@@ -4,9 +4,8 @@ import { shortDigest } from '@skillstoke/core/internal'
 import { type AgentState, type FleetReport, FleetStatus } from '@skillstoke/fleet'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../terminal/exit-code.ts'
 import {
-  createPaint,
   formatTable,
-  type Paint,
+  paint,
   printJson,
   printJsonLine,
   printLine,
@@ -57,11 +56,10 @@ export async function log(flags: FleetVerbFlags, name: string): Promise<number> 
 export async function status(flags: StatusFlags): Promise<number> {
   return await withFleet(flags, async ({ fleet, inChannel }) => {
     const reader = new FleetStatus(fleet, inChannel)
-    const paint = createPaint(process.stdout.isTTY === true && !process.env['NO_COLOR'])
     if (flags.watch !== true) {
       const report = await reader.read()
       if (flags.json === true) printJson(report)
-      else for (const line of describeStatus(report, paint)) printLine(line)
+      else for (const line of describeStatus(report)) printLine(line)
       return report.counts.current === report.agents.length && report.refusals.length === 0
         ? EXIT_OK
         : EXIT_FINDINGS
@@ -70,7 +68,7 @@ export async function status(flags: StatusFlags): Promise<number> {
     const stopListening = listenForSignals(() => abort.abort())
     try {
       while (!abort.signal.aborted) {
-        await showOnce(reader, paint, flags.json === true)
+        await showOnce(reader, flags.json === true)
         await sleep(WATCH_MS, undefined, { signal: abort.signal }).catch(() => undefined)
       }
       return EXIT_INTERRUPTED
@@ -81,27 +79,27 @@ export async function status(flags: StatusFlags): Promise<number> {
 }
 
 /** Shows the status in place of the last one. If the servers do not answer, the last one stays. */
-async function showOnce(reader: FleetStatus, paint: Paint, isJson: boolean): Promise<void> {
+async function showOnce(reader: FleetStatus, isJson: boolean): Promise<void> {
   const time = new Date().toTimeString().slice(0, 8)
   try {
     const report = await reader.read()
     const clear = process.stdout.isTTY === true ? '\u001b[2J\u001b[H' : ''
     if (isJson) printJsonLine(report)
-    else printLine(`${clear}${time}\n${describeStatus(report, paint).join('\n')}`)
+    else printLine(`${clear}${time}\n${describeStatus(report).join('\n')}`)
   } catch (thrown) {
     if (!SkillError.isInstance(thrown, 'IO_FAILED')) throw thrown
     process.stderr.write(`${time}  ${toTerminalLine(thrown.message)}; asking again\n`)
   }
 }
 
-const COLORS: Readonly<Record<AgentState, Parameters<Paint>[0]>> = {
+const COLORS: Readonly<Record<AgentState, Parameters<typeof paint>[0]>> = {
   current: 'green',
   behind: 'yellow',
   held: 'yellow',
   stale: 'red',
 }
 
-function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
+function describeStatus(report: FleetReport): readonly string[] {
   const { channel, channels, servers, serverVersion, digest, skills, agents, counts, refusals } = report
   const lines = [
     `${paint('bold', channel)}  ${skills.length} ${skills.length === 1 ? 'skill' : 'skills'}  ${shortDigest(digest)}  nats-server ${serverVersion} at ${servers}`,
