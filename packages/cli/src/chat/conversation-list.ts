@@ -1,35 +1,33 @@
 import { existsSync } from 'node:fs'
 import { type ConversationStore, type ConversationSummary, openConversationStore } from '@skillstoke/agent'
 import type { Config } from '../config/config.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
-import { EXIT_OK } from '../terminal/exit-code.ts'
-import { formatTable, paint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
 import { findProgramName } from '../terminal/program-name.ts'
 import { CHAT_TENANT, findConversationFile } from './conversation-file.ts'
 
 /** Implements `stoke chat --list`: prints the stored conversations, the newest first. */
-export async function listConversations(config: Config, { json }: { json: boolean }): Promise<number> {
+export async function listConversations(config: Config): Promise<Answer> {
   const file = findConversationFile(config)
   // Opening a store creates its file, and a list must not write.
   const conversations = existsSync(file) ? await readConversations(file) : []
-  if (json) {
-    printJson(conversations.map(({ id, seq, at }) => ({ id, messages: seq, at: new Date(at).toISOString() })))
-    return EXIT_OK
+  return {
+    json: conversations.map(({ id, seq, at }) => ({ id, messages: seq, at: new Date(at).toISOString() })),
+    text: () => {
+      if (conversations.length === 0) return [`no conversations in ${file}`]
+      const rows = conversations.map(({ id, seq, at }) => [
+        paint('bold', toTerminalLine(id)),
+        new Date(at).toISOString().slice(0, 16).replace('T', ' '),
+        String(seq),
+      ])
+      const command = `${findProgramName()} ${toCommandLine(['chat', 'ID', ...config.options])}`
+      return [
+        formatTable([['ID', 'TIME (UTC)', 'MESSAGES'], ...rows]),
+        paint('dim', `continue one: ${command}`),
+      ]
+    },
   }
-  if (conversations.length === 0) {
-    printLine(`no conversations in ${file}`)
-    return EXIT_OK
-  }
-  const rows = conversations.map(({ id, seq, at }) => [
-    paint('bold', toTerminalLine(id)),
-    new Date(at).toISOString().slice(0, 16).replace('T', ' '),
-    String(seq),
-  ])
-  printLine(formatTable([['ID', 'TIME (UTC)', 'MESSAGES'], ...rows]))
-  printLine(
-    paint('dim', `continue one: ${findProgramName()} ${toCommandLine(['chat', 'ID', ...config.options])}`),
-  )
-  return EXIT_OK
 }
 
 async function readConversations(file: string): Promise<readonly ConversationSummary[]> {

@@ -8,6 +8,7 @@ import { listConversations } from '../chat/conversation-list.ts'
 import { openChatAgent } from '../chat/open-agent.ts'
 import type { Confirmation } from '../chat/tool-confirmation.ts'
 import type { Config } from '../config/config.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 import { Parts } from '../terminal/parts.ts'
@@ -32,10 +33,10 @@ export interface ChatFlags {
  * Implements `stoke chat`: a stored conversation with the reference agent, which gets every change of a skill before
  * its next model call.
  */
-export async function chat(config: Config, flags: ChatFlags, named?: string): Promise<number> {
+export async function chat(config: Config, flags: ChatFlags, named?: string): Promise<Answer | number> {
   checkFlags(flags, named)
   const { json = false, ask: question, write: canWrite, confirm: confirmations = [], model, baseUrl } = flags
-  if (flags.list) return await listConversations(config, { json })
+  if (flags.list) return await listConversations(config)
   const end = new AbortController()
   await using parts = new Parts()
   parts.defer(listenForSignals(() => end.abort()))

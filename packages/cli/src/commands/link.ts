@@ -6,18 +6,15 @@ import { checkNamedRoots } from '../config/named-roots.ts'
 import { realPath } from '../config/real-path.ts'
 import { noteLink } from '../skills/named-places.ts'
 import { openSkills } from '../skills/open-skills.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { formatDiagnostic, printJson, printLine } from '../terminal/output.ts'
+import { formatDiagnostic } from '../terminal/output.ts'
 
 /**
  * Implements `stoke link`: creates a link in a root to a skill folder elsewhere. Exits with 1 if the linked skill is
  * not served.
  */
-export async function link(
-  config: Config,
-  flags: { readonly json?: boolean; readonly to?: string },
-  folder: string,
-): Promise<number> {
+export async function link(config: Config, flags: { readonly to?: string }, folder: string): Promise<Answer> {
   const target = resolve(folder)
   checkSkill(target)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
@@ -33,21 +30,20 @@ export async function link(
   const isThere = (place: { readonly directory?: string }): boolean => place.directory === path
   const report = reports.find(each => isThere(each) || each.copies?.some(isThere) === true)
   const isServed = report?.serving !== undefined
-  const isWaiting = report?.status === 'pending'
-  const isLinked = isServed || isWaiting
+  const isLinked = isServed || report?.status === 'pending'
   if (!isLinked) undo()
-  if (flags.json) printJson({ path, target, isServed })
-  else {
-    printLine(isLinked ? `${path} -> ${target}` : `${path} was not linked to ${target}`)
-    for (const each of report?.diagnostics ?? []) printLine(formatDiagnostic(each))
-    if (isServed && report?.directory !== path)
-      printLine(`the same files are in ${report?.directory ?? report?.location}, which takes precedence`)
-    if (report === undefined)
-      printLine(
-        `${root} is not a root; name it with --root, in this command and in the command that serves the skills`,
-      )
+  return {
+    json: { path, target, isServed },
+    text: function* () {
+      yield isLinked ? `${path} -> ${target}` : `${path} was not linked to ${target}`
+      for (const each of report?.diagnostics ?? []) yield formatDiagnostic(each)
+      if (isServed && report?.directory !== path)
+        yield `the same files are in ${report?.directory ?? report?.location}, which takes precedence`
+      if (report === undefined)
+        yield `${root} is not a root; name it with --root, in this command and in the command that serves the skills`
+    },
+    exit: isServed ? EXIT_OK : EXIT_FINDINGS,
   }
-  return isServed ? EXIT_OK : EXIT_FINDINGS
 }
 
 /** @throws {UsageError} when the folder has no SKILL.md, or cannot be read */

@@ -4,7 +4,8 @@ import { defined, toMessage } from '@skillstoke/core/internal'
 import { hashToken } from '@skillstoke/mcp/auth'
 import { type ClientEntry, parseClients } from '../config/clients-file.ts'
 import { replaceFile } from '../config/replace-file.ts'
-import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 
 export interface TokenFlags {
   /** File to add the client to. @default only print the entry */
@@ -14,11 +15,10 @@ export interface TokenFlags {
   readonly expires?: string
   /** Whether to replace the token of a client that the file already has. */
   readonly replace?: boolean
-  readonly json?: boolean
 }
 
 /** Implements `stoke token`: makes a token for a client of `stoke serve`, and prints it once. */
-export function token(flags: TokenFlags, name: string): number {
+export function token(flags: TokenFlags, name: string): Answer {
   const secret = randomBytes(32).toString('base64url')
   const { include, exclude, expires, clients: file } = flags
   const given: ClientEntry = { name, sha256: hashToken(secret), ...defined({ include, exclude, expires }) }
@@ -30,22 +30,17 @@ export function token(flags: TokenFlags, name: string): number {
   if (expires !== undefined && Date.parse(expires) <= Date.now())
     throw new UsageError(`--expires ${expires} is in the past; use a later day or time`)
   const entry = file === undefined ? given : addToFile(file, given, flags)
-  if (flags.json) {
-    process.stdout.write(`${JSON.stringify({ token: secret, client: entry, file }, undefined, 2)}\n`)
-    return EXIT_OK
-  }
-  process.stdout.write(
-    [
+  return {
+    json: { token: secret, client: entry, file },
+    text: () => [
       `token for ${name}, shown only now:`,
       `  ${secret}`,
       file === undefined
         ? `entry for the "clients" of a file that you pass to "stoke serve --clients":\n  ${JSON.stringify(entry)}`
         : `added to ${file}: ${describeEntry(entry)}`,
       'the client sends it as "Authorization: Bearer ..."',
-      '',
-    ].join('\n'),
-  )
-  return EXIT_OK
+    ],
+  }
 }
 
 /** Says which skills a client sees, and until when. */

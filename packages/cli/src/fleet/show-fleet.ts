@@ -2,15 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
 import { type AgentState, type FleetReport, FleetStatus } from '@skillstoke/fleet'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../terminal/exit-code.ts'
-import {
-  formatTable,
-  paint,
-  printJson,
-  printJsonLine,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { formatTable, paint, printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
 import { listenForSignals } from '../terminal/signals.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
@@ -21,13 +15,9 @@ export interface StatusFlags extends FleetVerbFlags {
 }
 
 /** Implements `stoke fleet log`: lists the versions of a skill. */
-export async function log(flags: FleetVerbFlags, name: string): Promise<number> {
+export async function log(flags: FleetVerbFlags, name: string): Promise<Answer> {
   return await withFleet(flags, async ({ publisher, inChannel }) => {
     const records = await publisher.history(name, inChannel)
-    if (flags.json === true) {
-      printJson(records)
-      return EXIT_OK
-    }
     const rows = records.map((record, index) => [
       String(record.version),
       record.kind === 'skill' ? shortDigest(record.revision) : '-',
@@ -47,22 +37,19 @@ export async function log(flags: FleetVerbFlags, name: string): Promise<number> 
         .filter(text => text !== '')
         .join('; '),
     ])
-    printLine(formatTable([['VERSION', 'REVISION', 'TIME (UTC)', 'BY', 'NOTE'], ...rows]))
-    return EXIT_OK
+    const head = ['VERSION', 'REVISION', 'TIME (UTC)', 'BY', 'NOTE']
+    return { json: records, text: () => [formatTable([head, ...rows])] }
   })
 }
 
 /** Implements `stoke fleet status`: shows the versions of a channel, and which agent serves what. */
-export async function status(flags: StatusFlags): Promise<number> {
-  return await withFleet(flags, async ({ fleet, inChannel }) => {
+export async function status(flags: StatusFlags): Promise<Answer | number> {
+  return await withFleet<Answer | number>(flags, async ({ fleet, inChannel }) => {
     const reader = new FleetStatus(fleet, inChannel)
     if (flags.watch !== true) {
       const report = await reader.read()
-      if (flags.json === true) printJson(report)
-      else for (const line of describeStatus(report)) printLine(line)
-      return report.counts.current === report.agents.length && report.refusals.length === 0
-        ? EXIT_OK
-        : EXIT_FINDINGS
+      const isCurrent = report.counts.current === report.agents.length && report.refusals.length === 0
+      return { json: report, text: () => describeStatus(report), exit: isCurrent ? EXIT_OK : EXIT_FINDINGS }
     }
     const abort = new AbortController()
     const stopListening = listenForSignals(() => abort.abort())
