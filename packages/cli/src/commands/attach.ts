@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { compareText, toMessage } from '@skillstoke/core/internal'
+import { compareText } from '@skillstoke/core/internal'
+import { orFail } from '../config/read-text.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { AGENT_SDKS, type AgentSdk } from './agent-sdks.ts'
@@ -51,12 +52,7 @@ function findProject(start: string): Project | undefined {
 }
 
 function readDependencies(file: string): readonly string[] {
-  let manifest: unknown
-  try {
-    manifest = JSON.parse(readFileSync(file, 'utf8'))
-  } catch (thrown) {
-    throw new UsageError(`${file} cannot be read: ${toMessage(thrown)}`)
-  }
+  const manifest = orFail(`${file} cannot be read`, () => JSON.parse(readFileSync(file, 'utf8')) as unknown)
   const fields = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies']
   return fields.flatMap(field =>
     Object.keys((manifest as Record<string, Record<string, string> | undefined> | null)?.[field] ?? {}),

@@ -1,8 +1,8 @@
 import { lstatSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { toMessage } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
+import { orFail } from '../config/read-text.ts'
 import { realPath } from '../config/real-path.ts'
 import { noteLink } from '../skills/named-places.ts'
 import { openSkills } from '../skills/open-skills.ts'
@@ -48,21 +48,15 @@ export async function link(config: Config, flags: { readonly to?: string }, fold
 
 /** @throws {UsageError} when the folder has no SKILL.md, or cannot be read */
 function checkSkill(target: string): void {
-  const isFile = lookAt(target, () => statSync(join(target, 'SKILL.md'), { throwIfNoEntry: false })?.isFile())
+  const isFile = orFail(`${target} cannot be read`, () =>
+    statSync(join(target, 'SKILL.md'), { throwIfNoEntry: false })?.isFile(),
+  )
   if (isFile !== true) throw new UsageError(`there is no SKILL.md in ${target}; name a skill folder`)
-}
-
-function lookAt<Value>(folder: string, look: () => Value): Value {
-  try {
-    return look()
-  } catch (thrown) {
-    throw new UsageError(`${folder} cannot be read: ${toMessage(thrown)}`, { cause: thrown })
-  }
 }
 
 /** @throws {UsageError} when the path of the link already belongs to another file or folder */
 function isLinkedAlready(path: string, target: string): boolean {
-  const facts = lookAt(dirname(path), () => lstatSync(path, { throwIfNoEntry: false }))
+  const facts = orFail(`${dirname(path)} cannot be read`, () => lstatSync(path, { throwIfNoEntry: false }))
   if (facts === undefined) return false
   const isSame = realPath(path) === realPath(target)
   if (isSame && facts.isSymbolicLink()) return true
@@ -73,7 +67,7 @@ function isLinkedAlready(path: string, target: string): boolean {
 /** Creates a link and its missing parent folders. Returns a function that removes the link and the created folders. */
 function makeLink(path: string, target: string): () => void {
   const root = dirname(path)
-  try {
+  return orFail(`the link ${path} cannot be created`, () => {
     const first = mkdirSync(root, { recursive: true })
     // On Windows, a junction is the only folder link that users without administrator rights may create.
     symlinkSync(relative(root, target), path, 'junction')
@@ -81,9 +75,7 @@ function makeLink(path: string, target: string): () => void {
       rmSync(path)
       if (first !== undefined) removeEmpty(root, first)
     }
-  } catch (thrown) {
-    throw new UsageError(`the link ${path} cannot be created: ${toMessage(thrown)}`, { cause: thrown })
-  }
+  })
 }
 
 /** Removes a folder and then its parents up to `last`. Stops at a folder that is not empty. */

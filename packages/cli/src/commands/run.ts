@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import type { Diagnostic, Skill, SkillRuntime } from '@skillstoke/core'
 import {
@@ -12,12 +11,12 @@ import {
   runTarget,
   shortDigest,
   splitCommandId,
-  toMessage,
   USAGE_CODES,
 } from '@skillstoke/core/internal'
 import type { CommandProgress, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { describeJsonFault } from '../config/json-fault.ts'
+import { readText } from '../config/read-text.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../terminal/exit-code.ts'
@@ -237,7 +236,11 @@ async function toTarget(
 
 async function readInput(given: string): Promise<unknown> {
   const json =
-    given === '-' ? await text(process.stdin) : given.startsWith('@') ? await readText(given.slice(1)) : given
+    given === '-'
+      ? await text(process.stdin)
+      : given.startsWith('@')
+        ? readText(given.slice(1), '--input names a file that cannot be read')
+        : given
   try {
     return JSON.parse(json) as unknown
   } catch (thrown) {
@@ -245,14 +248,6 @@ async function readInput(given: string): Promise<unknown> {
       `--input is not valid JSON: ${describeJsonFault(thrown)}; use for example --input '{"path": "."}', @file.json, or - for standard input`,
       { cause: thrown },
     )
-  }
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (thrown) {
-    throw new UsageError(`--input names a file that cannot be read: ${toMessage(thrown)}`, { cause: thrown })
   }
 }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { defined, toMessage } from '@skillstoke/core/internal'
+import { defined } from '@skillstoke/core/internal'
 import { hashToken } from '@skillstoke/mcp/auth'
 import { type ClientEntry, parseClients } from '../config/clients-file.ts'
+import { orFail, readIfThere } from '../config/read-text.ts'
 import { replaceFile } from '../config/replace-file.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { UsageError } from '../terminal/exit-code.ts'
@@ -52,26 +52,14 @@ function describeEntry({ include, exclude, expires }: ClientEntry): string {
 
 /** Adds a client to a file. A replaced token keeps the scope and the end of the earlier one, unless new ones are given. */
 function addToFile(path: string, given: ClientEntry, { replace }: TokenFlags): ClientEntry {
-  const file = parseClients(path, readIfThere(path))
+  const file = parseClients(path, readIfThere(path, `${path} cannot be read`) ?? '')
   const others = (file.clients ?? []).filter(({ name }) => name !== given.name)
   if (!replace && others.length < (file.clients ?? []).length)
     throw new UsageError(
       `${path} already has a client ${JSON.stringify(given.name)}; replace its token with --replace`,
     )
   const entry = { ...file.clients?.find(({ name }) => name === given.name), ...given }
-  try {
-    replaceFile(path, `${JSON.stringify({ ...file, clients: [...others, entry] }, undefined, 2)}\n`)
-  } catch (thrown) {
-    throw new UsageError(`the clients cannot be written: ${toMessage(thrown)}`, { cause: thrown })
-  }
+  const text = `${JSON.stringify({ ...file, clients: [...others, entry] }, undefined, 2)}\n`
+  orFail('the clients cannot be written', () => replaceFile(path, text))
   return entry
-}
-
-function readIfThere(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw thrown
-  }
 }

@@ -13,6 +13,7 @@ import { listNotSkills, shortDigest, targetOf } from '@skillstoke/core/internal'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../server/save-age.ts'
+import { toTimelineChange } from '../server/timeline.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
@@ -51,6 +52,7 @@ export interface ListeningSession {
   readonly prefix?: PrefixReading
 }
 
+const CHANGES = { added: 'ADDED', removed: 'REMOVED', modified: 'LIVE' } as const
 const ANSWER_WIDTH = 400
 const RESULT_WIDTH = 200
 const MAX_SESSION_LINES = 10
@@ -129,40 +131,6 @@ export class DevPrinter {
     const install = toCommandLine(['mcp', 'install', first, ...config.options])
     print(`  set up an MCP client: ${findProgramName()} ${install}`)
     print(paint('dim', `    or ${others.join(', ')}`))
-  }
-
-  ready(hasKeys: boolean): void {
-    if (hasKeys) this.keys()
-    else this.#options.print('edit a skill and save it; press Ctrl-C to stop')
-  }
-
-  /** Reports that the action for a pressed key failed. The server continues. */
-  keyFailed(key: string, reason: string): void {
-    this.#options.print(`${key}: ${toTerminalText(reason)}`)
-  }
-
-  /** Prints the address of the page, because no browser could be started. */
-  notOpened(pageUrl: string, reason: string): void {
-    const { print } = this.#options
-    print(`no browser could be started (${toTerminalText(reason)}); open ${paint('cyan', pageUrl)}`)
-  }
-
-  clear(): void {
-    this.#options.print('\u001b[2J\u001b[3J\u001b[H')
-  }
-
-  help(pageUrl: string): void {
-    this.#options.print(`page ${paint('cyan', pageUrl)}`)
-    this.keys()
-  }
-
-  keys(): void {
-    this.#options.print(
-      paint(
-        'dim',
-        'keys: h help, o open the page, r reload, c clear, d difference of the last change, a ask the agent, q quit',
-      ),
-    )
   }
 
   /** Prints the changes, the delay until the changes were visible, and the next notice of each conversation. */
@@ -301,14 +269,6 @@ export class DevPrinter {
     this.#options.print(`reloaded: ${result}${names === '' ? '' : `; broken: ${names}`}`)
   }
 
-  difference(text: string): void {
-    this.#options.print(toTerminalText(text).trimEnd())
-  }
-
-  end(): void {
-    this.#options.print('stopped')
-  }
-
   async #describeSkill(report: SkillReport, skills: SkillRuntime): Promise<string[]> {
     const { countTokens } = this.#options
     const status = paintStatus(report.status)
@@ -320,22 +280,12 @@ export class DevPrinter {
   }
 
   #describeChange(change: SkillChange, update: RegistryUpdate): string {
-    const name = paint('bold', toTerminalText(change.name))
-    switch (change.kind) {
-      case 'added':
-        return `${paint('green', 'ADDED')} ${name} ${shortDigest(change.skill.revision)}`
-      case 'removed':
-        return `${paint('red', 'REMOVED')} ${name} ${shortDigest(change.skill.revision)}`
-      case 'modified': {
-        const { oldSkill, newSkill, facets } = change
-        const revisions = `${shortDigest(oldSkill.revision)} -> ${shortDigest(newSkill.revision)}`
-        const age = ageOfChange(change, update)
-        const speed = age === undefined ? '' : `, detected in ${age} ms`
-        return `${paint('green', 'LIVE')} ${name} ${revisions}, ${facets.join(' and ')}${speed}`
-      }
-      default:
-        return change satisfies never
-    }
+    const { kind, name, from, to, facets } = toTimelineChange(change)
+    const revisions = [from, to].flatMap(each => (each === null ? [] : shortDigest(each))).join(' -> ')
+    const age = kind === 'modified' ? ageOfChange(change, update) : undefined
+    const speed = age === undefined ? '' : `, detected in ${age} ms`
+    const what = facets.length === 0 ? '' : `, ${facets.join(' and ')}`
+    return `${paint(kind === 'removed' ? 'red' : 'green', CHANGES[kind])} ${paint('bold', toTerminalText(name))} ${revisions}${what}${speed}`
   }
 
   /** Prints the diagnostics of the sources, such as missing roots, refused links and unreadable folders. */
@@ -347,7 +297,6 @@ export class DevPrinter {
 
   /** Prints the errors in a broken skill. `seenAt` is absent if the skill was already broken at the start. */
   #rejected(report: SkillReport, seenAt?: number): void {
-    const { print } = this.#options
     // If the newest text is served and only its scripts failed, the message names the older code that still answers
     // calls.
     const isText = report.serving !== undefined && report.serving === report.revision
@@ -358,27 +307,24 @@ export class DevPrinter {
         : `${shortDigest(report.serving)} stays live`
     const age = seenAt === undefined || isText ? undefined : ageOfReport(report, seenAt)
     const speed = age === undefined ? '' : ` Detected in ${age} ms.`
-    for (const diagnostic of report.diagnostics.filter(each => each.severity === 'error')) {
-      print(`${paint('red', 'REJECTED')} ${toTerminalText(describeFinding(diagnostic))}. ${stays}.${speed}`)
-      if (diagnostic.fix !== undefined)
-        print(paint('dim', `  fix: ${toAdvice(diagnostic.fix, this.#options.config.options)}`))
-    }
+    for (const each of report.diagnostics.filter(({ severity }) => severity === 'error'))
+      this.#finding(paint('red', 'REJECTED'), each, `. ${stays}.${speed}`)
   }
 
   #noted(report: SkillReport): void {
-    const { print, config } = this.#options
-    const found = withApproveCommand({ ...report, target: targetOf(report) }, config)
-    for (const diagnostic of found.filter(each => each.severity === 'warning')) {
-      print(`${paintStatus(report.status)} ${toTerminalText(describeFinding(diagnostic))}`)
-      if (diagnostic.fix !== undefined)
-        print(paint('dim', `  fix: ${toAdvice(diagnostic.fix, this.#options.config.options)}`))
-    }
+    const found = withApproveCommand({ ...report, target: targetOf(report) }, this.#options.config)
+    for (const each of found.filter(({ severity }) => severity === 'warning'))
+      this.#finding(paintStatus(report.status), each)
   }
-}
 
-function describeFinding(diagnostic: Diagnostic): string {
-  const place = formatPlace(diagnostic)
-  return place === '' ? diagnostic.message : `${place}: ${diagnostic.message}`
+  /** Prints a diagnostic and its fix. */
+  #finding(title: string, diagnostic: Diagnostic, end = ''): void {
+    const { print, config } = this.#options
+    const { message, fix } = diagnostic
+    const place = formatPlace(diagnostic)
+    print(`${title} ${toTerminalText(place === '' ? message : `${place}: ${message}`)}${end}`)
+    if (fix !== undefined) print(paint('dim', `  fix: ${toAdvice(fix, config.options)}`))
+  }
 }
 
 function wasBroken({ source, location }: SkillReport, before: Generation): boolean {

@@ -21,7 +21,7 @@ import { listenForSignals } from '../terminal/signals.ts'
 import { printCommands } from './command-printer.ts'
 import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
-import { actOnKey } from './key-actions.ts'
+import { actOnKey, KEYS } from './key-actions.ts'
 import { createBrowserOpener } from './open-in-browser.ts'
 
 export interface DevFlags {
@@ -95,19 +95,19 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     if (config.isInteractive) {
       const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))
       const onKey = (key: string): void => {
-        const targets = { answering, print, terminal, turns, end, opener, pageUrl: server.pageUrl }
-        actOnKey(key, targets).catch((error: unknown) => print.keyFailed(key, toMessage(error)))
+        const { pageUrl } = server
+        void actOnKey(key, { answering, print, printLine: printAbove, terminal, turns, end, opener, pageUrl })
       }
       const answering = toAnswering(skills, config)
       terminal = parts.use(new ChatTerminal({ prompt: 'ask: ', signal: end.signal, onKey }))
     }
     print.addresses(server)
-    print.ready(config.isInteractive)
+    printAbove(config.isInteractive ? KEYS : 'edit a skill and save it; press Ctrl-C to stop')
     if (hasAgent) turns.requestTurn()
     await untilAborted(end.signal)
   }
   terminal = undefined
-  print.end()
+  printLine('stopped')
   return EXIT_OK
 }
 

@@ -1,11 +1,40 @@
+import { randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { type ConversationStore, type ConversationSummary, openConversationStore } from '@skillstoke/agent'
 import type { Config } from '../config/config.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
 import { findProgramName } from '../terminal/program-name.ts'
-import { CHAT_TENANT, findConversationFile } from './conversation-file.ts'
+
+/** Owner of the conversations. A state directory belongs to one person. */
+export const CHAT_TENANT = 'local'
+
+/** Returns the path of the database that stores the conversations of a state directory. */
+export function findConversationFile({ stateDirectory }: Config): string {
+  return join(stateDirectory, 'conversations.sqlite')
+}
+
+const CONSONANTS = 'bdfghjklmnprstvz'
+const VOWELS = 'aeiou'
+const SYLLABLES = 3
+
+/**
+ * Returns a new id that a person can read and type, for example `chat-nabolu`. The id is random, because two processes
+ * may start a conversation at the same time, and because unapproved writes of an agent belong to its conversation id.
+ */
+export async function createConversationId(store: ConversationStore): Promise<string> {
+  for (;;) {
+    const id = `chat-${Array.from({ length: SYLLABLES }, createSyllable).join('')}`
+    const stored = await store.read(CHAT_TENANT, id, { limit: 1 })
+    if (stored.length === 0) return id
+  }
+}
+
+function createSyllable(): string {
+  return `${CONSONANTS[randomInt(CONSONANTS.length)]}${VOWELS[randomInt(VOWELS.length)]}`
+}
 
 /** Implements `stoke chat --list`: prints the stored conversations, the newest first. */
 export async function listConversations(config: Config): Promise<Answer> {
