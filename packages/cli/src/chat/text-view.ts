@@ -6,7 +6,7 @@ import { DevPrinter, type ListeningSession } from '../dev/dev-printer.ts'
 import {
   formatSteps,
   formatTable,
-  type Paint,
+  paint,
   paintStatus,
   shorten,
   toTerminalLine,
@@ -24,7 +24,6 @@ export interface TextViewOptions {
   readonly printResult: (lines: string) => void
   /** Prints a line about what happens. */
   readonly print: (line: string) => void
-  readonly paint: Paint
   readonly countTokens: TokenCounter
   readonly config: Config
   /** Whether a person types at a terminal. */
@@ -51,7 +50,7 @@ export class TextView implements ChatView {
   }
 
   opened({ id, messages, lastAnswer, command, model, generation }: OpenedChat): void {
-    const { print, paint, isInteractive } = this.#options
+    const { print, isInteractive } = this.#options
     const shown = paint('bold', toTerminalLine(id))
     const what =
       messages === 0 ? `new conversation ${shown}` : `conversation ${shown} with ${messages} messages`
@@ -88,7 +87,7 @@ export class TextView implements ChatView {
 
   stopped(outcome: Exclude<TurnOutcome, 'answered' | 'waiting'>, reason: string): void {
     this.#endAnswer()
-    const { print, paint } = this.#options
+    const { print } = this.#options
     const advice = outcome === 'busy' ? '' : paint('dim', '; /retry asks again')
     if (outcome === 'interrupted') print(`  ${paint('yellow', 'interrupted')}${advice}`)
     else print(`  ${paint('red', outcome)}: ${toTerminalText(reason)}${advice}`)
@@ -96,19 +95,19 @@ export class TextView implements ChatView {
 
   waiting({ name, input }: PendingCall, isAsked: boolean): void {
     this.#endAnswer()
-    const { print, paint } = this.#options
+    const { print } = this.#options
     const shown = `${toTerminalLine(name)} ${toTerminalText(JSON.stringify(input, undefined, 2))}`
     print(`${paint('yellow', isAsked ? 'may the model call' : 'waits for your approval:')} ${shown}`)
   }
 
   listed(skills: readonly ShownSkill[], generation: Generation): void {
-    const { printResult: print, paint } = this.#options
+    const { printResult: print } = this.#options
     if (skills.length === 0) {
       print('no skills yet; create a folder with a SKILL.md in one of the roots, or ask for a new skill')
       return
     }
     const rows = skills.map(({ report, here, loaded, isInvocable }) => [
-      paintStatus(report.status, paint),
+      paintStatus(report.status),
       paint('bold', `${isInvocable ? '/' : ''}${toTerminalLine(report.name)}`),
       here === undefined ? '-' : shortDigest(here),
       loaded === undefined ? '-' : shortDigest(loaded),
@@ -130,7 +129,7 @@ export class TextView implements ChatView {
   }
 
   helped(skills: readonly ShownSkill[]): void {
-    const { printResult: print, paint } = this.#options
+    const { printResult: print } = this.#options
     const commands = Object.entries(CHAT_COMMANDS).map(([name, { argument, does }]) => [
       paint('bold', `/${name} ${argument}`.trimEnd()),
       does,
@@ -153,11 +152,11 @@ export class TextView implements ChatView {
 
   noted(text: string): void {
     this.#endAnswer()
-    this.#options.print(this.#options.paint('yellow', toTerminalText(text)))
+    this.#options.print(paint('yellow', toTerminalText(text)))
   }
 
   #noteReserved(skills: readonly ShownSkill[]): void {
-    const { printResult: print, paint } = this.#options
+    const { printResult: print } = this.#options
     for (const { report } of skills.filter(({ isReserved }) => isReserved))
       print(
         paint(

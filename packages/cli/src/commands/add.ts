@@ -18,18 +18,11 @@ import {
   writeLock,
 } from '../lock/lock-file.ts'
 import { noteSource } from '../skills/named-places.ts'
-import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  type Paint,
-  printFindings,
-  printJson,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { UsageError } from '../terminal/exit-code.ts'
+import { paint, printFindings, toTerminalLine } from '../terminal/output.ts'
 
 export interface AddFlags {
-  readonly json?: boolean
   readonly all?: boolean
   /** Folder that the skills are copied into. */
   readonly to?: string
@@ -45,12 +38,11 @@ export async function add(
   flags: AddFlags,
   place: string,
   names: readonly string[],
-): Promise<number> {
+): Promise<Answer> {
   await using available = await openPlace(place, config)
-  const paint = createPaint(config.hasColor)
-  printFindings(available.faults, paint)
+  printFindings(available.faults)
   const chosen = choose(available.skills, names, flags.all, place)
-  await refuseHidden(chosen, available, config, flags)
+  await refuseHidden(chosen, available, flags)
   const project = projectFolder(config)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
   for (const { name, directory } of chosen) {
@@ -84,9 +76,10 @@ export async function add(
   // Records the source, so that `stoke update` may read the source without `--local`.
   await noteSource(config.stateDirectory, available.flag)
   const added = await Promise.all(chosen.map(skill => describeAdded(skill, after, available)))
-  if (flags.json) printJson(added)
-  else for (const [index, each] of added.entries()) printAdded(each, chosen[index] as Skill, paint)
-  return EXIT_OK
+  return {
+    json: added,
+    text: () => added.flatMap((each, index) => [...describe(each, chosen[index] as Skill)]),
+  }
 }
 
 /** A copied skill, and what was not copied with it. */
@@ -107,21 +100,14 @@ async function describeAdded(skill: Skill, locked: LockedSkills, available: Avai
   }
 }
 
-function printAdded(
-  { name, path, revision, leftOut, seconds }: AddedSkill,
-  skill: Skill,
-  paint: Paint,
-): void {
+function* describe({ name, path, revision, leftOut, seconds }: AddedSkill, skill: Skill): Generator<string> {
   const digest = shortDigest(revision as `sha256:${string}`)
-  printLine(`added ${paint('bold', toTerminalLine(name))} ${digest} in ${toTerminalLine(path)}`)
-  for (const each of describeNewCapabilities(undefined, skill))
-    printLine(`  with it: ${toTerminalLine(each)}`)
+  yield `added ${paint('bold', toTerminalLine(name))} ${digest} in ${toTerminalLine(path)}`
+  for (const each of describeNewCapabilities(undefined, skill)) yield `  with it: ${toTerminalLine(each)}`
   if (leftOut.length > 0)
-    printLine(`  ${paint('yellow', 'left out')} of its folder: ${toTerminalLine(leftOut.join(', '))}`)
+    yield `  ${paint('yellow', 'left out')} of its folder: ${toTerminalLine(leftOut.join(', '))}`
   for (const each of seconds)
-    printLine(
-      `  ${paint('yellow', 'not added')}: a second skill of this name in ${toTerminalLine(each || '.')}`,
-    )
+    yield `  ${paint('yellow', 'not added')}: a second skill of this name in ${toTerminalLine(each || '.')}`
 }
 
 /** Opens the source. A folder needs a leading `./` or `../`, because `acme/skills` means a repository. */
@@ -144,13 +130,12 @@ async function openPlace(place: string, config: Config): Promise<Available> {
 async function refuseHidden(
   chosen: readonly Skill[],
   available: Available,
-  config: Config,
   { confirmHidden }: AddFlags,
 ): Promise<void> {
   const hiding: string[] = []
   for (const skill of chosen) {
     const hidden = await available.findHidden(skill)
-    printFindings(hidden, createPaint(config.hasColor))
+    printFindings(hidden)
     if (hidden.length > 0) hiding.push(skill.name)
   }
   if (hiding.length > 0 && !confirmHidden)

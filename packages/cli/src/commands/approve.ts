@@ -17,8 +17,8 @@ import { toApproveCommand } from '../terminal/approve-command.ts'
 import { askYes } from '../terminal/ask.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import {
-  createPaint,
   formatDiagnostic,
+  paint,
   paintDiff,
   printJson,
   printLine,
@@ -88,7 +88,7 @@ async function approveOne(
   const confirmHidden = flags.confirmHidden === true || hidden.length > 0
   const done = await decideSkill({ ...wish, ...toNote(flags), confirmHidden }, skills)
   if (!flags.json) {
-    printDecided('approve', done, config)
+    printDecided('approve', done)
     for (const grown of granted) printLine(`  with it: ${toTerminalLine(grown)}`)
   }
   return done
@@ -113,19 +113,18 @@ async function showAndAsk(
   skills: SkillRuntime,
   config: Config,
 ): Promise<boolean> {
-  const paint = createPaint(config.hasColor)
   const { skill, live } = skills.review.revisionsOf(report)
   const target = toTerminalLine(targetOf(report))
   printLine(`${paint('bold', target)}  ${report.serving ?? 'new'} -> ${revision}`)
   for (const grown of capabilitiesOf(report, skills))
     printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
   const others = doubtsAbout(report).filter(({ code }) => code !== 'HIDDEN_TEXT')
-  for (const doubtful of [...hidden, ...others]) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
+  for (const doubtful of [...hidden, ...others]) printLine(`  ${formatDiagnostic(doubtful)}`)
   // Fails if the skill has changed since the report was read, because the diff must show exactly the revision to
   // approve.
   if (skill?.revision !== revision)
     throw new UsageError(`${target} changed while it was read; run the command again`)
-  printLine(paintDiff(await describeModified(live, skill, toAnswering(skills, config)), paint))
+  printLine(paintDiff(await describeModified(live, skill, toAnswering(skills, config))))
   return await askYes(
     hidden.length > 0 ? `approve ${target}, and confirm its hidden text?` : `approve ${target}?`,
   )

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { compareText, toMessage } from '@skillstoke/core/internal'
+import { compareText } from '@skillstoke/core/internal'
+import { orFail } from '../config/read-text.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { printJson, printLine } from '../terminal/output.ts'
 import { AGENT_SDKS, type AgentSdk } from './agent-sdks.ts'
 
 /** The programs of the documentation. The build copies them. */
@@ -30,17 +31,15 @@ interface Project {
 }
 
 /** Implements `stoke attach`: prints the program that attaches live skills to the SDK of a project. */
-export function attach(
-  named: string | undefined,
-  { json, folder }: { readonly json: boolean; readonly folder: string },
-): number {
-  const project = findProject(folder)
+export function attach(_flags: object, named?: string): Answer {
+  const project = findProject(process.cwd())
   const sdks = named === undefined ? findSdks(project) : [findNamed(named)]
   const attachments = sdks.map(sdk => toAttachment(sdk, project))
-  if (json) printJson(attachments)
-  else if (attachments.length === 0) printLine(describeNone(project))
-  else printLine(attachments.map(describe).join('\n\n'))
-  return attachments.length === 0 ? EXIT_FINDINGS : EXIT_OK
+  return {
+    json: attachments,
+    text: () => [attachments.length === 0 ? describeNone(project) : attachments.map(describe).join('\n\n')],
+    exit: attachments.length === 0 ? EXIT_FINDINGS : EXIT_OK,
+  }
 }
 
 /** Finds the nearest `package.json` in a folder or above it. */
@@ -53,12 +52,7 @@ function findProject(start: string): Project | undefined {
 }
 
 function readDependencies(file: string): readonly string[] {
-  let manifest: unknown
-  try {
-    manifest = JSON.parse(readFileSync(file, 'utf8'))
-  } catch (thrown) {
-    throw new UsageError(`${file} cannot be read: ${toMessage(thrown)}`)
-  }
+  const manifest = orFail(`${file} cannot be read`, () => JSON.parse(readFileSync(file, 'utf8')) as unknown)
   const fields = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies']
   return fields.flatMap(field =>
     Object.keys((manifest as Record<string, Record<string, string> | undefined> | null)?.[field] ?? {}),

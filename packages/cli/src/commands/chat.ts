@@ -1,16 +1,32 @@
+import { openConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import { defined } from '@skillstoke/core/internal'
-import { openChatEnds } from '../chat/chat-ends.ts'
+import { bundledSkills } from '@skillstoke/core/node'
+import { CHAT_COMMAND_NAMES, completeLine } from '../chat/chat-commands.ts'
 import { ChatLoop } from '../chat/chat-loop.ts'
 import { ChatSession } from '../chat/chat-session.ts'
-import { CHAT_TENANT } from '../chat/conversation-file.ts'
-import { createConversationId } from '../chat/conversation-id.ts'
-import { listConversations } from '../chat/conversation-list.ts'
-import { openChatAgent } from '../chat/open-agent.ts'
+import type { ChatView } from '../chat/chat-view.ts'
+import { listInvocable } from '../chat/invocation.ts'
+import { JsonView } from '../chat/json-view.ts'
+import {
+  CHAT_TENANT,
+  createConversationId,
+  findConversationFile,
+  listConversations,
+} from '../chat/stored-conversations.ts'
+import { TextView } from '../chat/text-view.ts'
+import { toCallSettings } from '../chat/tool-approval.ts'
 import type { Confirmation } from '../chat/tool-confirmation.ts'
 import type { Config } from '../config/config.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { countTokens } from '../skills/tokens.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { type ChatInput, OneMessage } from '../terminal/chat-input.ts'
+import { ChatTerminal } from '../terminal/chat-terminal.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { UsageError } from '../terminal/exit-code.ts'
+import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
+import { PipedInput } from '../terminal/piped-input.ts'
 import { findProgramName } from '../terminal/program-name.ts'
 import { listenForSignals } from '../terminal/signals.ts'
 
@@ -32,24 +48,19 @@ export interface ChatFlags {
  * Implements `stoke chat`: a stored conversation with the reference agent, which gets every change of a skill before
  * its next model call.
  */
-export async function chat(config: Config, flags: ChatFlags, named?: string): Promise<number> {
+export async function chat(config: Config, flags: ChatFlags, named?: string): Promise<Answer | number> {
   checkFlags(flags, named)
-  const { json = false, ask: question, write: canWrite, confirm: confirmations = [], model, baseUrl } = flags
-  if (flags.list) return await listConversations(config, { json })
+  if (flags.list) return await listConversations(config)
   const end = new AbortController()
   await using parts = new Parts()
   parts.defer(listenForSignals(() => end.abort()))
-  const { skills, store, agent } = await openChatAgent(config, { canWrite, confirmations }, parts)
+  const { skills, store, agent } = await openAgent(config, flags, parts)
   const id = named ?? (await createConversationId(store))
   const stored = await store.read(CHAT_TENANT, id)
   const session = await ChatSession.open({ id, skills, agent })
-  const { input, view } = openChatEnds(
-    session,
-    config,
-    { ...defined({ question }), json, signal: end.signal },
-    parts,
-  )
+  const { input, view } = openEnds(session, config, { ...flags, signal: end.signal }, parts)
   parts.defer(skills.subscribe(update => view.updated(update, session.describeNext())))
+  const { model, baseUrl } = flags
   const repeated = Object.entries(defined({ '--model': model, '--base-url': baseUrl })).flat()
   view.opened({
     id,
@@ -60,6 +71,67 @@ export async function chat(config: Config, flags: ChatFlags, named?: string): Pr
     generation: session.reader.current,
   })
   return await new ChatLoop({ session, skills, input, view }).run()
+}
+
+/** Opens the skills, the stored conversations and the agent, as parts of a program. */
+async function openAgent(config: Config, { write, confirm = [] }: ChatFlags, parts: Parts) {
+  // A wrong model is reported before anything is opened.
+  const model = resolveModel(config.model)
+  const skills = parts.use(
+    await openSkills(config, {
+      watching: 'auto',
+      needsState: true,
+      runsScripts: true,
+      runtime: { catalog: { countTokens, ...config.catalog } },
+    }),
+  )
+  const store = parts.use(await openConversationStore(findConversationFile(config)))
+  // Only folders are writable.
+  const writer = write && config.roots.length > 0 ? skills.writer() : undefined
+  if (writer !== undefined) await skills.addSource(bundledSkills())
+  const agent = parts.use(
+    new SkillAgent({
+      ...{ skills, model, store, tenant: CHAT_TENANT, reservedCommands: CHAT_COMMAND_NAMES },
+      call: toCallSettings(confirm),
+      ...defined({ scope: config.scope, writer }),
+    }),
+  )
+  return { skills, store, agent }
+}
+
+/**
+ * Opens where the messages come from, and what shows the answers: the terminal if a person types at one. Otherwise reads
+ * lines, or the one message of `--ask`.
+ */
+function openEnds(
+  session: ChatSession,
+  config: Config,
+  { ask: question, json, signal }: ChatFlags & { readonly signal: AbortSignal },
+  parts: Parts,
+): { readonly input: ChatInput; readonly view: ChatView } {
+  const shared = { countTokens, config }
+  if (config.isInteractive && !json && question === undefined) {
+    const complete = (line: string): [string[], string] => {
+      const { reader } = session
+      return completeLine(line, {
+        invocable: listInvocable(reader).map(({ name }) => name),
+        known: [...new Set(reader.current.reports().map(({ name }) => name))],
+      })
+    }
+    const input = parts.use(new ChatTerminal({ complete, signal }))
+    const print = (line: string): void => input.print(`${line}\n`)
+    const write = (text: string): void => input.print(text)
+    return { input, view: new TextView({ ...shared, write, print, printResult: print, isInteractive: true }) }
+  }
+  const input = question === undefined ? parts.use(new PipedInput(signal)) : new OneMessage(question, signal)
+  if (json) return { input, view: new JsonView() }
+  // Another program can read the answers and results from standard output.
+  const write = (text: string): void => void process.stdout.write(text)
+  const print = (line: string): void => void process.stderr.write(`${line}\n`)
+  return {
+    input,
+    view: new TextView({ ...shared, write, print, printResult: printLine, isInteractive: false }),
+  }
 }
 
 /** @throws {UsageError} when options contradict each other, or a message is empty */

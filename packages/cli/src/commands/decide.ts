@@ -7,17 +7,19 @@ import {
   doubtsAbout,
   listWaiting,
   shortDigest,
+  type WaitingRow,
 } from '@skillstoke/core/internal'
 import { type Config, findingsOf, isAboutStore, isFailure } from '../config/config.ts'
 import { askOrScan } from '../skills/ask-or-scan.ts'
 import { currentUser, openSkills } from '../skills/open-skills.ts'
 import { parseNamedSkill } from '../skills/skill-target.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { toApproveCommand } from '../terminal/approve-command.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import {
-  createPaint,
   formatDiagnostic,
+  paint,
   paintStatus,
   printFindings,
   printJson,
@@ -55,7 +57,7 @@ export async function decide(
   } finally {
     // Prints the decided skills even if the decision about a later skill fails.
     if (json) printJson(rows)
-    else for (const row of rows) printDecided(verb, row, config)
+    else for (const row of rows) printDecided(verb, row)
   }
   return EXIT_OK
 }
@@ -65,11 +67,10 @@ export function toNote({ note }: { readonly note?: string }): DecisionNote {
   return { by: currentUser(), ...defined({ note }) }
 }
 
-export function printDecided(verb: DecisionVerb, row: DecidedRow, { hasColor }: Config): void {
-  const paint = createPaint(hasColor)
+export function printDecided(verb: DecisionVerb, row: DecidedRow): void {
   const [done, already] = WORDS[verb]
   printLine(
-    `${row.isNew ? done : already} ${paint('bold', toTerminalLine(row.name))} of ${toTerminalLine(row.source)}: ${paintStatus(row.status, paint)}, serving ${row.serving ?? 'nothing'}`,
+    `${row.isNew ? done : already} ${paint('bold', toTerminalLine(row.name))} of ${toTerminalLine(row.source)}: ${paintStatus(row.status)}, serving ${row.serving ?? 'nothing'}`,
   )
 }
 
@@ -77,7 +78,7 @@ export function printDecided(verb: DecisionVerb, row: DecidedRow, { hasColor }: 
  * Implements `stoke pending`: reads the remote sources and lists the revisions that wait for approval, with their new
  * capabilities. Exits with 1 if a revision waits for approval or a source cannot be read.
  */
-export async function pending(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
+export async function pending(config: Config): Promise<Answer> {
   const hasRemotes = config.remotes.length > 0
   if (hasRemotes && config.isInteractive)
     process.stderr.write(`asking ${config.remotes.map(({ label }) => label).join(', ')} ...\n`)
@@ -98,32 +99,31 @@ export async function pending(config: Config, { json }: { readonly json?: boolea
     { reportsUnreadable: true },
   )
   const { rows } = answer
-  const paint = createPaint(config.hasColor)
   const found = findingsOf(answer.sources, config)
   const findings = from.kind === 'dev' ? found : found.filter(each => !isAboutStore(each))
-  printFindings(findings, paint)
-  if (json) printJson(rows.map(({ unreported: _unreported, ...row }) => row))
-  else if (rows.length === 0)
-    printLine(
-      findings.some(isFailure)
-        ? 'nothing waits for approval in the sources that could be read'
-        : 'nothing waits for approval',
-    )
-  for (const row of json ? [] : rows) {
-    const from = row.serving === null ? 'new' : shortDigest(row.serving)
-    const to = row.revision === null ? 'broken' : shortDigest(row.revision)
-    printLine(`${paint('bold', toTerminalLine(row.target))}  ${from} -> ${to}`)
-    for (const grown of row.newCapabilities)
-      printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
-    for (const doubtful of [...doubtsAbout(row), ...row.unreported])
-      printLine(`  ${formatDiagnostic(doubtful, paint)}`)
-    const diff = toTerminalLine(toCommandLine(['diff', row.target, ...config.options]))
-    printLine(paint('dim', `  ${findProgramName()} ${diff}`))
-    const diagnostics = [...row.diagnostics, ...row.unreported]
-    if (row.revision !== null)
-      printLine(paint('dim', `  ${toApproveCommand({ ...row, diagnostics }, config)}`))
+  printFindings(findings)
+  const isUnread = findings.some(isFailure)
+  return {
+    json: rows.map(({ unreported: _unreported, ...row }) => row),
+    text: function* () {
+      if (rows.length === 0)
+        yield `nothing waits for approval${isUnread ? ' in the sources that could be read' : ''}`
+      for (const row of rows) yield* describeWaiting(row, config)
+    },
+    exit: rows.length === 0 && !isUnread ? EXIT_OK : EXIT_FINDINGS,
   }
-  return rows.length === 0 && !findings.some(isFailure) ? EXIT_OK : EXIT_FINDINGS
+}
+
+function* describeWaiting(row: WaitingRow, config: Config): Generator<string> {
+  const from = row.serving === null ? 'new' : shortDigest(row.serving)
+  const to = row.revision === null ? 'broken' : shortDigest(row.revision)
+  yield `${paint('bold', toTerminalLine(row.target))}  ${from} -> ${to}`
+  for (const grown of row.newCapabilities) yield `  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`
+  for (const doubtful of [...doubtsAbout(row), ...row.unreported]) yield `  ${formatDiagnostic(doubtful)}`
+  const diff = toTerminalLine(toCommandLine(['diff', row.target, ...config.options]))
+  yield paint('dim', `  ${findProgramName()} ${diff}`)
+  const diagnostics = [...row.diagnostics, ...row.unreported]
+  if (row.revision !== null) yield paint('dim', `  ${toApproveCommand({ ...row, diagnostics }, config)}`)
 }
 
 /** The two texts to print for each verb: one for a new decision, one for a decision that changes nothing. */

@@ -4,12 +4,11 @@ import { defined } from '@skillstoke/core/internal'
 import { collectGarbage, type GarbageReport } from '@skillstoke/core/node'
 import { removeCodeCache } from '../config/code-cache.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK } from '../terminal/exit-code.ts'
-import { printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
 
 export interface GcFlags {
-  readonly json?: boolean
   readonly dryRun?: boolean
   /** How many history records of each skill keep their files, counted from the newest record. */
   readonly keep?: number
@@ -23,19 +22,18 @@ const SET_ASIDE = /\.damaged-\d+(?:-wal|-shm)?$/
 /** Implements `stoke gc`: removes unused files from the state directory. */
 export async function gc(
   { stateDirectory }: Config,
-  { json, dryRun: isDryRun = false, keep }: GcFlags,
-): Promise<number> {
+  { dryRun: isDryRun = false, keep }: GcFlags,
+): Promise<Answer> {
   const done = await collectGarbage(stateDirectory, {
     isDryRun,
     graceMs: GRACE_MS,
     ...defined({ keepRevisions: keep }),
   })
   if (!isDryRun) removeCodeCache(stateDirectory)
-  if (json) printJson(done)
-  else
-    for (const line of [...describeGarbage(done, isDryRun), ...describeSetAside(stateDirectory)])
-      printLine(nameProgram(line))
-  return EXIT_OK
+  return {
+    json: done,
+    text: () => [...describeGarbage(done, isDryRun), ...describeSetAside(stateDirectory)].map(nameProgram),
+  }
 }
 
 function describeGarbage(done: GarbageReport, isDryRun: boolean): readonly string[] {

@@ -10,10 +10,11 @@ import {
 import type { Config } from '../config/config.ts'
 import { findGrantRefusal, openSkills } from '../skills/open-skills.ts'
 import { parseNamedSkill } from '../skills/skill-target.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { askYes } from '../terminal/ask.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { createPaint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { EXIT_FINDINGS, UsageError } from '../terminal/exit-code.ts'
+import { paint, toTerminalLine } from '../terminal/output.ts'
 import { toNote } from './decide.ts'
 
 export interface GrantFlags {
@@ -34,7 +35,7 @@ export async function grant(
   flags: GrantFlags,
   target: string,
   words: readonly string[],
-): Promise<number> {
+): Promise<Answer | number> {
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const named = parseNamedSkill(target)
   if (verb === 'revoke' && named.revision !== undefined)
@@ -65,52 +66,54 @@ export async function grant(
   const { isNew, name } = await grantSkill(wish, skills)
   const { granted, missing } = describeGrants(current, skills)
   const refusal = (await findGrantRefusal(granted, config)) ?? null
-  if (flags.json) printJson({ skill: name, granted, asked, missing, refusal, isNew })
-  else {
-    const paint = createPaint(config.hasColor)
-    const printWords = (done: string, of: readonly string[]): void => {
-      if (of.length > 0)
-        printLine(`${done}: ${toTerminalLine(of.join(' '))} for ${paint('bold', toTerminalLine(name))}`)
-    }
-    if (verb === 'grant') printWords(isNew ? 'granted' : 'granted already', capabilities)
-    else {
-      const isGranted = (word: string): boolean => before.includes(word)
-      printWords('revoked', capabilities.filter(isGranted))
-      printWords(
-        'not granted',
-        capabilities.filter(word => !isGranted(word)),
-      )
-    }
-    printLine(
-      `granted now: ${granted.length === 0 ? 'nothing, so its scripts can only compute' : toTerminalLine(granted.join(' '))}`,
-    )
-    const unasked = granted.filter(word => !asked.includes(word))
-    if (unasked.length > 0)
-      printLine(
-        `metadata.capabilities does not ask for ${toTerminalLine(unasked.join(' '))}; only scripts that are not commands get it`,
-      )
-    const unknown = asked.filter(word => !isCapability(word))
-    if (unknown.length > 0)
-      printLine(paint('yellow', `it asks for unknown capabilities: ${toTerminalLine(unknown.join(' '))}`))
-    if (missing.length > 0)
-      printLine(paint('yellow', `it asks for more: ${toTerminalLine(missing.join(' '))}`))
-    for (const word of granted) {
-      const nothing = findNothing(word)
-      if (nothing !== undefined) printLine(paint('yellow', toTerminalLine(`${word}: ${nothing}`)))
-    }
-    if (refusal !== null)
-      printLine(
-        paint(
-          'yellow',
-          toTerminalLine(`with these grants, no script of the skill starts from this folder: ${refusal}`),
-        ),
-      )
-    if (granted.includes('exec'))
-      printLine(
-        paint('yellow', 'exec disables the permissions of Node; only a sandbox contains the scripts then'),
-      )
+  return {
+    json: { skill: name, granted, asked, missing, refusal, isNew },
+    text: function* () {
+      const did = (done: string, of: readonly string[]): readonly string[] =>
+        of.length === 0
+          ? []
+          : [`${done}: ${toTerminalLine(of.join(' '))} for ${paint('bold', toTerminalLine(name))}`]
+      if (verb === 'grant') yield* did(isNew ? 'granted' : 'granted already', capabilities)
+      else {
+        yield* did(
+          'revoked',
+          capabilities.filter(word => before.includes(word)),
+        )
+        yield* did(
+          'not granted',
+          capabilities.filter(word => !before.includes(word)),
+        )
+      }
+      yield `granted now: ${granted.length === 0 ? 'nothing, so its scripts can only compute' : toTerminalLine(granted.join(' '))}`
+      const unasked = granted.filter(word => !asked.includes(word))
+      if (unasked.length > 0)
+        yield `metadata.capabilities does not ask for ${toTerminalLine(unasked.join(' '))}; only scripts that are not commands get it`
+      yield* warn({ asked, granted, missing, refusal }).map(text => paint('yellow', toTerminalLine(text)))
+    },
   }
-  return EXIT_OK
+}
+
+/** Returns what a person should know about the grants of a skill. */
+function warn({
+  asked,
+  granted,
+  missing,
+  refusal,
+}: {
+  readonly asked: readonly string[]
+  readonly granted: readonly string[]
+  readonly missing: readonly string[]
+  readonly refusal: string | null
+}): string[] {
+  const unknown = asked.filter(word => !isCapability(word))
+  return [
+    unknown.length > 0 && `it asks for unknown capabilities: ${unknown.join(' ')}`,
+    missing.length > 0 && `it asks for more: ${missing.join(' ')}`,
+    ...granted.map(findNothing),
+    refusal !== null && `with these grants, no script of the skill starts from this folder: ${refusal}`,
+    granted.includes('exec') &&
+      'exec disables the permissions of Node; only a sandbox contains the scripts then',
+  ].filter(text => typeof text === 'string')
 }
 
 /**
@@ -138,6 +141,7 @@ async function askFor(
  */
 function findNothing(capability: string): string | undefined {
   const [, kind = '', target = ''] = /^(env|fs\.(?:read|write)):(.+)$/.exec(capability) ?? []
-  if (kind === 'env') return process.env[target] === undefined ? 'the variable is not set here' : undefined
-  return target === '' || existsSync(target) ? undefined : 'the path does not exist here'
+  if (kind === 'env')
+    return process.env[target] === undefined ? `${capability}: the variable is not set here` : undefined
+  return target === '' || existsSync(target) ? undefined : `${capability}: the path does not exist here`
 }

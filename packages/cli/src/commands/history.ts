@@ -6,15 +6,8 @@ import { toAnswering } from '../skills/answering.ts'
 import { askOrScan } from '../skills/ask-or-scan.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { refuseLink, rollBack } from '../skills/roll-back.ts'
-import { EXIT_OK } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  formatTable,
-  paintDiff,
-  printJson,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { formatTable, paint, paintDiff, toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
 
 /** Number of revisions that `log` lists if `--limit` is not given. */
@@ -23,9 +16,9 @@ const DEFAULT_LOG_LENGTH = 20
 /** Implements `stoke log`: prints the recorded history of a skill, newest first. */
 export async function log(
   config: Config,
-  { json, limit = DEFAULT_LOG_LENGTH }: { readonly json?: boolean; readonly limit?: number },
+  { limit = DEFAULT_LOG_LENGTH }: { readonly limit?: number },
   name: string,
-): Promise<number> {
+): Promise<Answer> {
   const { answer } = await askOrScan<readonly RevisionRecord[]>(
     config,
     {
@@ -35,21 +28,20 @@ export async function log(
     { needsState: true },
   )
   const records = answer.slice(0, limit)
-  if (json) {
-    printJson(records)
-    return EXIT_OK
+  return {
+    json: records,
+    text: () => {
+      const rows = records.map(record => [
+        record.revision === undefined ? '-' : paint('bold', shortDigest(record.revision)),
+        record.event,
+        new Date(record.at).toISOString().slice(0, 16).replace('T', ' '),
+        record.cause,
+        toTerminalLine(describeAuthor(record)),
+        toTerminalLine(record.note ?? ''),
+      ])
+      return [formatTable([['REVISION', 'EVENT', 'TIME (UTC)', 'CAUSE', 'BY', 'NOTE'], ...rows])]
+    },
   }
-  const paint = createPaint(config.hasColor)
-  const rows = records.map(record => [
-    record.revision === undefined ? '-' : paint('bold', shortDigest(record.revision)),
-    record.event,
-    new Date(record.at).toISOString().slice(0, 16).replace('T', ' '),
-    record.cause,
-    toTerminalLine(describeAuthor(record)),
-    toTerminalLine(record.note ?? ''),
-  ])
-  printLine(formatTable([['REVISION', 'EVENT', 'TIME (UTC)', 'CAUSE', 'BY', 'NOTE'], ...rows]))
-  return EXIT_OK
 }
 
 /**
@@ -58,11 +50,11 @@ export async function log(
  */
 export async function diff(
   config: Config,
-  { json }: { readonly json?: boolean },
+  _flags: object,
   target: string,
   from?: string,
   to?: string,
-): Promise<number> {
+): Promise<Answer> {
   const { answer } = await askOrScan(
     config,
     {
@@ -71,25 +63,31 @@ export async function diff(
     },
     { needsState: true },
   )
-  const { name, text, ...difference } = answer
-  if (json) {
-    printJson(difference)
-    return EXIT_OK
-  }
-  const paint = createPaint(config.hasColor)
-  const revisions = `${showRevision(difference.from)} -> ${shortDigest(difference.to)}`
-  printLine(`${paint('bold', toTerminalLine(name))}  ${revisions}`)
-  for (const { field, before: old, after: now } of difference.fields)
-    printLine(`  ${toTerminalLine(field)}: ${show(old)} -> ${show(now)}`)
-  for (const grown of difference.newCapabilities)
-    printLine(`  ${paint('yellow', 'new capability:')} ${toTerminalLine(grown)}`)
-  if (difference.files.length === 0) printLine('  no difference')
-  if (text !== '') printLine(paintDiff(text, paint))
-  return EXIT_OK
+  const { name: _name, text: _text, ...difference } = answer
+  return { json: difference, text: () => describeDifference(answer) }
+}
+
+type Comparison = Awaited<ReturnType<typeof compareSkill>>
+
+function* describeDifference({
+  name,
+  text,
+  from,
+  to,
+  fields,
+  newCapabilities,
+  files,
+}: Comparison): Generator<string> {
+  yield `${paint('bold', toTerminalLine(name))}  ${showRevision(from)} -> ${shortDigest(to)}`
+  for (const { field, before, after } of fields)
+    yield `  ${toTerminalLine(field)}: ${show(before)} -> ${show(after)}`
+  for (const grown of newCapabilities)
+    yield `  ${paint('yellow', 'new capability:')} ${toTerminalLine(grown)}`
+  if (files.length === 0) yield '  no difference'
+  if (text !== '') yield paintDiff(text)
 }
 
 interface RollbackFlags {
-  readonly json?: boolean
   readonly dryRun?: boolean
   readonly confirmHidden?: boolean
 }
@@ -97,16 +95,14 @@ interface RollbackFlags {
 /** Implements `stoke rollback`: restores an earlier revision as a new change. */
 export async function rollback(
   config: Config,
-  { json, dryRun, confirmHidden }: RollbackFlags,
+  { dryRun, confirmHidden }: RollbackFlags,
   name: string,
   revision?: string,
-): Promise<number> {
+): Promise<Answer> {
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
-  if (dryRun === true) return await rehearse(name, revision, skills, config, json)
+  if (dryRun === true) return await rehearse(name, revision, skills, config)
   const done = await rollBack(name, defined({ revision, confirmHidden }), skills)
-  if (json) printJson(done)
-  else printLine(nameProgram(describeRollback(done, DONE)))
-  return EXIT_OK
+  return { json: done, text: () => [nameProgram(describeRollback(done, DONE))] }
 }
 
 type Words = Readonly<Record<'written' | 'pinned', string>>
@@ -132,8 +128,7 @@ async function rehearse(
   revision: string | undefined,
   skills: SkillRuntime,
   config: Config,
-  json?: boolean,
-): Promise<number> {
+): Promise<Answer> {
   await refuseLink(target, revision, skills)
   const plan = await skills.history.planRollback(target, revision)
   const { from, to, how } = plan
@@ -142,13 +137,8 @@ async function rehearse(
     how === 'unchanged' || from === to
       ? undefined
       : await compareSkill(target, { from, to }, toAnswering(skills, config))
-  if (json) {
-    printJson(plan)
-    return EXIT_OK
-  }
-  printLine(describeRollback(plan, PLANNED))
-  if (compared?.from !== undefined) printLine(paintDiff(compared.text, createPaint(config.hasColor)))
-  return EXIT_OK
+  const difference = compared?.from === undefined ? [] : [paintDiff(compared.text)]
+  return { json: plan, text: () => [describeRollback(plan, PLANNED), ...difference] }
 }
 
 function showRevision(revision: Digest | undefined): string {

@@ -15,16 +15,10 @@ import {
   type ServerEntry,
 } from '../mcp-clients/client-table.ts'
 import { type ToolFlags, toMcpCommand } from '../mcp-clients/mcp-setup.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  nearPath,
-  type Paint,
-  printJson,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { nearPath, paint, printLine, toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
 
 export interface ClientFlags extends ToolFlags {
@@ -44,58 +38,60 @@ export interface InstallFlags extends ClientFlags {
 }
 
 /** Implements `stoke mcp install`: adds the server to the configuration file of a client. */
-export function installClient(config: Config, options: InstallFlags, id: McpClientId): number {
-  const { dryRun: isDryRun = false } = options
+export function installClient(config: Config, options: InstallFlags, id: McpClientId): Answer {
+  const { dryRun: isDryRun = false, name } = options
   const client = MCP_CLIENTS[id]
-  checkName(options.name)
+  checkName(name)
   const { path, scope } = findFile(client, config, options)
   const entry = client.toEntry(toServer(config, options))
-  const edit = editConfig(client, path, options.name, entry)
+  const edit = editConfig(client, path, name, entry)
   const { isChanged } = edit
   if (isChanged && !isDryRun) writeEdit(edit)
-  if (options.json) {
-    printJson({ client: id, path, scope, isChanged, isDryRun, entry })
-    return EXIT_OK
-  }
-  if (!isChanged) printLine(`${nearPath(path)} already has this entry`)
-  else if (isDryRun)
-    printLine(`would write to ${nearPath(path)}:\n\n${renderEntry(client, options.name, entry)}`)
-  else {
-    const verb = edit.isReplaced ? 'replaced' : 'added'
-    printLine(`${verb} "${options.name}" in ${nearPath(path)}`)
-  }
   const flags = flagsOf(options)
-  printLine(`next    ${client.afterInstall}`)
-  printLine(`invoke  ${client.promptForm.replaceAll(DEFAULT_SERVER_NAME, options.name)}`)
-  printLine(nameProgram(`check   ${toCommandLine(['stoke', 'mcp', '--check', id, ...flags])}`))
-  printLine(
-    nameProgram(`undo    ${toCommandLine(['stoke', 'mcp', 'uninstall', id, '--scope', scope, ...flags])}`),
-  )
-  return EXIT_OK
+  const done = !isChanged
+    ? `${nearPath(path)} already has this entry`
+    : isDryRun
+      ? `would write to ${nearPath(path)}:\n\n${renderEntry(client, name, entry)}`
+      : `${edit.isReplaced ? 'replaced' : 'added'} "${name}" in ${nearPath(path)}`
+  return {
+    json: { client: id, path, scope, isChanged, isDryRun, entry },
+    text: () => [
+      done,
+      `next    ${client.afterInstall}`,
+      `invoke  ${client.promptForm.replaceAll(DEFAULT_SERVER_NAME, name)}`,
+      nameProgram(`check   ${toCommandLine(['stoke', 'mcp', '--check', id, ...flags])}`),
+      nameProgram(`undo    ${toCommandLine(['stoke', 'mcp', 'uninstall', id, '--scope', scope, ...flags])}`),
+    ],
+  }
 }
 
 /** Implements `stoke mcp uninstall`: removes the server from the configuration file of a client. */
-export function uninstallClient(options: InstallFlags, id: McpClientId): number {
-  const { dryRun: isDryRun = false } = options
+export function uninstallClient(
+  { dryRun: isDryRun = false, scope, name }: InstallFlags,
+  id: McpClientId,
+): Answer {
   const client = MCP_CLIENTS[id]
-  const scopes = options.scope === undefined ? CONFIG_SCOPES : [options.scope]
-  const files = scopes.flatMap(scope => client.pathOf(scope, placesOf()) ?? [])
+  const scopes = scope === undefined ? CONFIG_SCOPES : [scope]
+  const files = scopes.flatMap(each => client.pathOf(each, placesOf()) ?? [])
   const edits = files
-    .map(path => editConfig(client, path, options.name, undefined))
+    .map(path => editConfig(client, path, name, undefined))
     .filter(({ isChanged }) => isChanged)
   if (!isDryRun) for (const edit of edits) writeEdit(edit)
   const removed = edits.map(({ path }) => ({ path }))
-  if (options.json) printJson({ client: id, isDryRun, removed })
-  else if (removed.length === 0)
-    printLine(`${client.title} has no server "${options.name}" in ${files.map(nearPath).join(' or ')}`)
-  else
-    for (const { path } of removed)
-      printLine(`${isDryRun ? 'would remove' : 'removed'} "${options.name}" from ${nearPath(path)}`)
-  return removed.length === 0 ? EXIT_FINDINGS : EXIT_OK
+  return {
+    json: { client: id, isDryRun, removed },
+    text: () =>
+      removed.length === 0
+        ? [`${client.title} has no server "${name}" in ${files.map(nearPath).join(' or ')}`]
+        : removed.map(
+            ({ path }) => `${isDryRun ? 'would remove' : 'removed'} "${name}" from ${nearPath(path)}`,
+          ),
+    exit: removed.length === 0 ? EXIT_FINDINGS : EXIT_OK,
+  }
 }
 
 /** Implements `stoke mcp --print-config`: prints the entry for a client, and where it belongs. */
-export function printClientConfig(id: McpClientId, config: Config, options: ClientFlags): number {
+export function printClientConfig(id: McpClientId, config: Config, options: ClientFlags): Answer {
   const client = MCP_CLIENTS[id]
   checkName(options.name)
   const entry = client.toEntry(toServer(config, options))
@@ -104,14 +100,14 @@ export function printClientConfig(id: McpClientId, config: Config, options: Clie
     const path = client.pathOf(scope, placesOf())
     return path === undefined ? [] : [{ scope, path }]
   })
-  if (options.json) {
-    printJson({ client: id, name: options.name, entry, text, paths })
-    return EXIT_OK
+  return {
+    json: { client: id, name: options.name, entry, text, paths },
+    text: () => {
+      // The entry alone goes to standard output, so that it can be redirected into a file.
+      process.stderr.write(`${paths.map(({ scope, path }) => `${scope}: ${nearPath(path)}`).join('\n')}\n\n`)
+      return [text.trimEnd()]
+    },
   }
-  // The entry alone goes to standard output, so that it can be redirected into a file.
-  process.stderr.write(`${paths.map(({ scope, path }) => `${scope}: ${nearPath(path)}`).join('\n')}\n\n`)
-  process.stdout.write(text)
-  return EXIT_OK
 }
 
 /**
@@ -122,46 +118,55 @@ export async function checkClient(
   id: McpClientId | undefined,
   config: Config,
   options: ClientFlags,
-): Promise<number> {
-  const paint = createPaint(config.hasColor)
-  const found = id === undefined ? undefined : findInstalled(MCP_CLIENTS[id], options.name)
+): Promise<Answer> {
+  const client = id === undefined ? undefined : MCP_CLIENTS[id]
+  const found = client === undefined ? undefined : findInstalled(client, options.name)
   const server = found?.server ?? toServer(config, options)
   const checks: ServerCheck[] = []
   for (const version of CHECKED_VERSIONS) {
     const check = await checkServer(server, version, process.env)
     checks.push(check)
-    if (!options.json) printCheck(check, paint)
+    // A check may take long, so a person sees each one at once.
+    if (!options.json) printCheck(check)
   }
-  const isFine = checks.every(({ ok }) => ok)
-  const installed = id === undefined ? listInstalled(options.name) : found === undefined ? [] : [found]
-  if (options.json) {
-    printJson({
+  const installed = client === undefined ? listInstalled(options.name) : found === undefined ? [] : [found]
+  const isInstalled = client === undefined || found !== undefined || options.json === true
+  const isFine = isInstalled && checks.every(({ ok }) => ok)
+  return {
+    json: {
       server,
       checks,
-      installed: installed.map(({ client, path }) => ({ client: client.id, path })),
-      ...(id === undefined ? {} : { features: MCP_CLIENTS[id].features, checked: MCP_CLIENTS[id].checked }),
-    })
-    return isFine ? EXIT_OK : EXIT_FINDINGS
+      installed: installed.map(each => ({ client: each.client.id, path: each.path })),
+      ...(client === undefined ? {} : { features: client.features, checked: client.checked }),
+    },
+    text: function* () {
+      for (const warning of new Set(checks.flatMap(({ warnings = [] }) => warnings)))
+        yield `server says ${paint('yellow', toTerminalLine(warning))}`
+      if (checks.some(({ ok, resources }) => ok && resources === 0))
+        yield paint('yellow', 'the server has no skills; name a folder with skills')
+      yield `server      ${describeServer(server)}`
+      for (const each of installed) yield `configured  ${each.client.title}: ${nearPath(each.path)}`
+      if (client === undefined) return
+      if (found === undefined) {
+        const words = ['stoke', 'mcp', 'install', client.id, ...flagsOf(options), ...config.options]
+        yield nameProgram(
+          `${client.title} has no server "${options.name}"; add it with: ${toCommandLine(words)}`,
+        )
+      }
+      yield* describeClient(client, options)
+    },
+    exit: isFine ? EXIT_OK : EXIT_FINDINGS,
   }
-  for (const warning of new Set(checks.flatMap(({ warnings = [] }) => warnings)))
-    printLine(`server says ${paint('yellow', toTerminalLine(warning))}`)
-  if (checks.some(({ ok, resources }) => ok && resources === 0))
-    printLine(paint('yellow', 'the server has no skills; name a folder with skills'))
-  printLine(`server      ${describeServer(server)}`)
-  for (const { client, path } of installed) printLine(`configured  ${client.title}: ${nearPath(path)}`)
-  if (id === undefined) return isFine ? EXIT_OK : EXIT_FINDINGS
-  const client = MCP_CLIENTS[id]
-  if (found === undefined)
-    printLine(
-      nameProgram(
-        `${client.title} has no server "${options.name}"; add it with: ${toCommandLine(['stoke', 'mcp', 'install', id, ...flagsOf(options), ...config.options])}`,
-      ),
-    )
-  printLine(`\n${client.title}, as known on ${client.checked}:`)
-  for (const { feature, works, note } of client.features)
-    printLine(`  ${paintWorks(works, paint)}  ${feature}${note === undefined ? '' : `: ${note}`}`)
-  printLine(`invoke a skill  ${client.promptForm.replaceAll(DEFAULT_SERVER_NAME, options.name)}`)
-  return isFine && found !== undefined ? EXIT_OK : EXIT_FINDINGS
+}
+
+function* describeClient(
+  { title, checked, features, promptForm }: McpClient,
+  { name }: ClientFlags,
+): Generator<string> {
+  yield `\n${title}, as known on ${checked}:`
+  for (const { feature, works, note } of features)
+    yield `  ${paint(WORKS_STYLE[works], works.padEnd(7))}  ${feature}${note === undefined ? '' : `: ${note}`}`
+  yield `invoke a skill  ${promptForm.replaceAll(DEFAULT_SERVER_NAME, name)}`
 }
 
 /** Checks a name that goes into the file of a client. Clients build tool and prompt names with it. */
@@ -268,7 +273,7 @@ function describeServer(server: ServerEntry): string {
   return server.kind === 'http' ? server.url : toCommandLine([server.command, ...server.args])
 }
 
-function printCheck({ version, ok, connectMs, fault, ...counts }: ServerCheck, paint: Paint): void {
+function printCheck({ version, ok, connectMs, fault, ...counts }: ServerCheck): void {
   const mark = ok ? paint('green', 'ok    ') : paint('red', 'failed')
   const { tools, prompts, resources, skills } = counts
   const detail = ok
@@ -278,7 +283,3 @@ function printCheck({ version, ok, connectMs, fault, ...counts }: ServerCheck, p
 }
 
 const WORKS_STYLE = { yes: 'green', no: 'red', part: 'yellow', unknown: 'dim' } as const
-
-function paintWorks(works: keyof typeof WORKS_STYLE, paint: Paint): string {
-  return paint(WORKS_STYLE[works], works.padEnd(7))
-}

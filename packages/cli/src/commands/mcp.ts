@@ -7,6 +7,7 @@ import {
   openServedSkills,
   toServerOptions,
 } from '../server/served-skills.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { listenForSignals } from '../terminal/signals.ts'
 import type { ClientFlags } from './mcp-clients.ts'
@@ -17,7 +18,7 @@ interface McpFlags extends ClientFlags {
 }
 
 /** Implements `stoke mcp`: serves the skills over standard input and output until the client disconnects. */
-export async function mcp(config: Config, flags: McpFlags): Promise<number> {
+export async function mcp(config: Config, flags: McpFlags): Promise<Answer | number> {
   const { check, printConfig } = flags
   if (printConfig !== undefined || check !== undefined) {
     const { checkClient, printClientConfig } = await import('./mcp-clients.ts')

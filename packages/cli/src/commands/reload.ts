@@ -1,17 +1,10 @@
-import type { Diagnostic } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
 import type { ReloadResult } from '../client/index.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { findRunningDev } from '../server/run-file.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  paintStatus,
-  printFindings,
-  printJson,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { paint, paintStatus, printFindings, toTerminalLine } from '../terminal/output.ts'
 
 /** Timeout of the request. Long enough to reload tens of thousands of skills. */
 export const RELOAD_TIMEOUT_MS = 300_000
@@ -20,7 +13,7 @@ export const RELOAD_TIMEOUT_MS = 300_000
  * Implements `stoke reload`: makes the running `stoke dev` read all sources again, even if no watcher reported a
  * change.
  */
-export async function reload(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
+export async function reload(config: Config): Promise<Answer> {
   const dev = await findRunningDev(config)
   if (dev === undefined) {
     const roots = pathsOf(config).join(', ')
@@ -31,28 +24,25 @@ export async function reload(config: Config, { json }: { readonly json?: boolean
   const result = await dev.client.reload({ timeoutMs: RELOAD_TIMEOUT_MS })
   const isBroken = result.problems.some(problem => problem.status === 'broken')
   const findings = findingsOf(result.sources, config)
-  if (json) printJson(result)
-  else printResult(result, findings, config)
-  return isBroken || findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK
+  return {
+    json: result,
+    text: () => {
+      printFindings(findings)
+      return describe(result)
+    },
+    exit: isBroken || findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK,
+  }
 }
 
-function printResult(
-  { previous, generation, changes, problems }: ReloadResult,
-  findings: readonly Diagnostic[],
-  { hasColor }: Config,
-): void {
-  const paint = createPaint(hasColor)
-  printFindings(findings, paint)
+function* describe({ previous, generation, changes, problems }: ReloadResult): Generator<string> {
   for (const { kind, name, from, to } of changes) {
     const revisions = [from, to].map(each => (each === null ? '-' : shortDigest(each))).join(' -> ')
-    printLine(`${kind} ${paint('bold', toTerminalLine(name))} ${revisions}`)
+    yield `${kind} ${paint('bold', toTerminalLine(name))} ${revisions}`
   }
   for (const { name, status, place, message } of problems)
-    printLine(`${paintStatus(status, paint)} ${toTerminalLine(`${name}: ${place}: ${message}`)}`)
+    yield `${paintStatus(status)} ${toTerminalLine(`${name}: ${place}: ${message}`)}`
   const digest = shortDigest(generation.digest)
-  printLine(
-    previous.number === generation.number
-      ? `read everything again, nothing changed: generation ${generation.number} ${digest}`
-      : `generation ${previous.number} -> ${generation.number} ${digest}`,
-  )
+  yield previous.number === generation.number
+    ? `read everything again, nothing changed: generation ${generation.number} ${digest}`
+    : `generation ${previous.number} -> ${generation.number} ${digest}`
 }

@@ -6,8 +6,9 @@ import { checkNamedRoots } from '../config/named-roots.ts'
 import { findLinkTarget } from '../config/real-path.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lock-file.ts'
-import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { UsageError } from '../terminal/exit-code.ts'
+import { toTerminalLine } from '../terminal/output.ts'
 
 /**
  * Implements `stoke remove`: moves the folders of copied skills to `.trash` in the same root, and removes the skills
@@ -15,9 +16,9 @@ import { printJson, printLine, toTerminalLine } from '../terminal/output.ts'
  */
 export async function remove(
   config: Config,
-  flags: { readonly json?: boolean; readonly force?: boolean },
+  flags: { readonly force?: boolean },
   names: readonly string[],
-): Promise<number> {
+): Promise<Answer> {
   checkNamedRoots(config)
   const project = projectFolder(config)
   await using lock = await openWriteLock(config.stateDirectory)
@@ -52,13 +53,14 @@ export async function remove(
     }
     return done
   })
-  if (flags.json) printJson(removed)
-  else
-    for (const { name, keptIn } of removed)
-      printLine(
-        `removed ${toTerminalLine(name)}${keptIn === null ? ', its folder was missing' : `, kept in ${keptIn}`}`,
-      )
-  return EXIT_OK
+  return {
+    json: removed,
+    text: () =>
+      removed.map(
+        ({ name, keptIn }) =>
+          `removed ${toTerminalLine(name)}${keptIn === null ? ', its folder was missing' : `, kept in ${keptIn}`}`,
+      ),
+  }
 }
 
 /** Refuses a link, because its target is not a copy and belongs to the user. */

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import type { Diagnostic, Skill, SkillRuntime } from '@skillstoke/core'
 import {
@@ -12,19 +11,18 @@ import {
   runTarget,
   shortDigest,
   splitCommandId,
-  toMessage,
   USAGE_CODES,
 } from '@skillstoke/core/internal'
 import type { CommandProgress, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { describeJsonFault } from '../config/json-fault.ts'
+import { readText } from '../config/read-text.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../terminal/exit-code.ts'
 import {
-  createPaint,
   formatTable,
-  type Paint,
+  paint,
   printJson,
   printLine,
   shorten,
@@ -72,9 +70,9 @@ export async function run(
       await skills.scripts.reload(skill.name)
       return listScripts(skill, skills, config, flags.json === true)
     }
-    await noteContainment(skills, config)
+    await noteContainment(skills)
     const { signal } = end
-    const run: Run = { target, skills, config, flags, signal, paint: createPaint(config.hasColor) }
+    const run: Run = { target, skills, config, flags, signal }
     return flags.watch ? await watch(run) : await runOnce(run)
   } catch (thrown) {
     if (!end.signal.aborted || thrown !== end.signal.reason) throw thrown
@@ -89,14 +87,11 @@ export async function run(
  * Warns if no sandbox is used. Without a sandbox, Node's permission checks do not block the network, signals or other
  * programs.
  */
-async function noteContainment({ scripts }: SkillRuntime, { hasColor }: Config): Promise<void> {
+async function noteContainment({ scripts }: SkillRuntime): Promise<void> {
   const { kind, detail } = await scripts.containment()
   if (kind === 'permissions')
     process.stderr.write(
-      createPaint(hasColor)(
-        'yellow',
-        `note: no sandbox, only the permissions of Node contain the script: ${detail}\n`,
-      ),
+      paint('yellow', `note: no sandbox, only the permissions of Node contain the script: ${detail}\n`),
     )
 }
 
@@ -106,7 +101,6 @@ interface Run {
   readonly config: Config
   readonly flags: RunFlags
   readonly signal: AbortSignal
-  readonly paint: Paint
 }
 
 /** Runs the target once, prints the result, and returns the exit code. */
@@ -131,7 +125,7 @@ async function runOnce(run: Run): Promise<number> {
  * run, runs the target once more after that run.
  */
 async function watch(run: Run): Promise<number> {
-  const { target, skills, signal, paint } = run
+  const { target, skills, signal } = run
   let last = (await skills.fresh()).find(target.skill)
   await runOnce(run)
   for await (const generation of skills.watch(signal)) {
@@ -149,13 +143,13 @@ async function watch(run: Run): Promise<number> {
 }
 
 /** Prints the problems of the newest code. If older code ran because of these problems, prints a note. */
-function noteProblems({ target, skills, config, paint }: Run, { revision, error }: RunOutcome): void {
+function noteProblems({ target, skills, config }: Run, { revision, error }: RunOutcome): void {
   const { problems = [] } = skills.scripts.status().find(each => each.skill === target.skill) ?? {}
   const isTold = (text = ''): boolean => error?.message.includes(text) === true
   for (const problem of problems) {
     if (isTold(problem.message) && isTold(problem.fix)) continue
     const isInTheWay = isError(problem) || problem.code === 'CAPABILITY_NOT_GRANTED'
-    printProblem(problem, isInTheWay ? 'not loaded:' : 'note:', paint, config)
+    printProblem(problem, isInTheWay ? 'not loaded:' : 'note:', config)
   }
   if (revision !== null && revision !== skills.current.find(target.skill)?.revision)
     process.stderr.write(
@@ -163,14 +157,14 @@ function noteProblems({ target, skills, config, paint }: Run, { revision, error 
     )
 }
 
-function printProblem(problem: Diagnostic, title: string, paint: Paint, { options }: Config): void {
+function printProblem(problem: Diagnostic, title: string, { options }: Config): void {
   const { message, fix } = problem
   const note = `${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}`.trim()
   process.stderr.write(`${paint('yellow', title)} ${note}\n`)
   if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toAdvice(fix, options)}\n`))
 }
 
-function print({ target, config, paint }: Run, { ok, value, exitCode, error }: RunOutcome): void {
+function print({ target, config }: Run, { ok, value, exitCode, error }: RunOutcome): void {
   if (error !== undefined) {
     process.stderr.write(`${paint('red', 'error')}: ${toAdvice(error.message, config.options)}\n`)
     if (error.message.includes(GRANT_EXEC)) {
@@ -187,7 +181,7 @@ function print({ target, config, paint }: Run, { ok, value, exitCode, error }: R
 }
 
 /** Prints the output and the progress of a run while it runs. */
-function createOutput({ target, config, flags, paint }: Run): {
+function createOutput({ target, config, flags }: Run): {
   readonly options: Pick<ScriptRunOptions, 'onProgress' | 'onLine'>
   readonly end: () => void
 } {
@@ -242,7 +236,11 @@ async function toTarget(
 
 async function readInput(given: string): Promise<unknown> {
   const json =
-    given === '-' ? await text(process.stdin) : given.startsWith('@') ? await readText(given.slice(1)) : given
+    given === '-'
+      ? await text(process.stdin)
+      : given.startsWith('@')
+        ? readText(given.slice(1), '--input names a file that cannot be read')
+        : given
   try {
     return JSON.parse(json) as unknown
   } catch (thrown) {
@@ -253,14 +251,6 @@ async function readInput(given: string): Promise<unknown> {
   }
 }
 
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (thrown) {
-    throw new UsageError(`--input names a file that cannot be read: ${toMessage(thrown)}`, { cause: thrown })
-  }
-}
-
 /** Prints the commands and scripts of a skill. */
 function listScripts(skill: Skill, skills: SkillRuntime, config: Config, isJson: boolean): number {
   const { commands, scripts, granted, problems } = describeScripts(skill, skills)
@@ -268,8 +258,7 @@ function listScripts(skill: Skill, skills: SkillRuntime, config: Config, isJson:
     printJson({ skill: skill.name, commands, scripts, granted, problems })
     return EXIT_OK
   }
-  const paint = createPaint(config.hasColor)
-  for (const problem of problems) printProblem(problem, 'note', paint, config)
+  for (const problem of problems) printProblem(problem, 'note', config)
   if (commands.length + scripts.length === 0) printLine(`${toTerminalLine(skill.name)} has nothing to run`)
   const rows = commands.map(({ id, description, inputSchema }) => [
     paint('bold', toTerminalLine(id)),

@@ -6,23 +6,13 @@ import { toAnswering } from '../skills/answering.ts'
 import { askOrScan } from '../skills/ask-or-scan.ts'
 import { findGrantRefusal } from '../skills/open-skills.ts'
 import { toAsked } from '../skills/skill-target.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  formatDiagnostic,
-  formatTable,
-  printJson,
-  printLine,
-  toTerminalText,
-} from '../terminal/output.ts'
+import { formatDiagnostic, formatTable, paint, toTerminalText } from '../terminal/output.ts'
 
 /** Implements `stoke show`: prints the served revision of one skill, with its files and instructions. */
-export async function show(
-  config: Config,
-  { json }: { readonly json?: boolean },
-  asked: string,
-): Promise<number> {
+export async function show(config: Config, _flags: object, asked: string): Promise<Answer> {
   const name = toAsked(asked)
   const { answer } = await askOrScan<SkillDetail | SkillExplanation>(config, {
     ask: async client =>
@@ -32,35 +22,40 @@ export async function show(
       }),
     scan: async skills => await showSkill(name, toAnswering(skills, {})),
   })
-  if ('steps' in answer) {
-    if (json) printJson(answer)
-    else process.stderr.write(`there is no skill ${JSON.stringify(asked)}: ${answer.steps[0]?.detail}\n`)
-    return EXIT_FINDINGS
+  if (!('steps' in answer)) {
+    const { skills, fields, files, body } = answer
+    return {
+      json: { ...fields, ...skills[0], files, body },
+      text: () => describe(answer, config),
+      exit: fields === null ? EXIT_FINDINGS : EXIT_OK,
+    }
   }
-  const { skills, fields, files, body, unreported, granted } = answer
-  const [row] = skills
-  if (row === undefined) return EXIT_FINDINGS
-  if (json) {
-    printJson({ ...fields, ...row, files, body })
-    return fields === null ? EXIT_FINDINGS : EXIT_OK
+  return {
+    json: answer,
+    text: () => {
+      process.stderr.write(`there is no skill ${JSON.stringify(asked)}: ${answer.steps[0]?.detail}\n`)
+      return []
+    },
+    exit: EXIT_FINDINGS,
   }
-  const paint = createPaint(config.hasColor)
-  printLine(`${paint('bold', toTerminalText(row.name))}  ${row.status}  ${row.location}`)
-  for (const diagnostic of withApproveCommand(row, config))
-    printLine(formatDiagnostic(diagnostic, paint, config.options))
-  for (const hidden of unreported) printLine(formatDiagnostic(hidden, paint))
-  if (fields === null) return EXIT_FINDINGS
+}
+
+async function* describe(
+  { skills: [row], fields, files, body, unreported, granted }: SkillDetail,
+  config: Config,
+): AsyncGenerator<string> {
+  if (row === undefined) return
+  yield `${paint('bold', toTerminalText(row.name))}  ${row.status}  ${row.location}`
+  yield* withApproveCommand(row, config).map(each => formatDiagnostic(each, config.options))
+  yield* unreported.map(hidden => formatDiagnostic(hidden))
+  if (fields === null) return
   const refusal = await findGrantRefusal(granted, config)
   if (refusal !== undefined)
-    printLine(`${paint('yellow', 'warning')} no script of this skill starts here: ${toTerminalText(refusal)}`)
-  printLine(toTerminalText(fields.description))
-  printLine(paint('dim', `revision ${fields.revision}`))
-  printLine(
-    formatTable(
-      files.map(file => [shortDigest(file.digest), String(file.size).padStart(8), toTerminalText(file.path)]),
-    ),
+    yield `${paint('yellow', 'warning')} no script of this skill starts here: ${toTerminalText(refusal)}`
+  yield toTerminalText(fields.description)
+  yield paint('dim', `revision ${fields.revision}`)
+  yield formatTable(
+    files.map(file => [shortDigest(file.digest), String(file.size).padStart(8), toTerminalText(file.path)]),
   )
-  printLine()
-  printLine(toTerminalText(body ?? ''))
-  return EXIT_OK
+  yield `\n${toTerminalText(body ?? '')}`
 }

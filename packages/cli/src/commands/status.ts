@@ -3,18 +3,11 @@ import { countSkills, SKILL_STATUSES, type SourcesStatus, shortDigest } from '@s
 import { childProcesses } from '@skillstoke/scripts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
-import { EXIT_OK } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  formatDiagnostic,
-  formatTable,
-  paintStatus,
-  printJson,
-  printLine,
-} from '../terminal/output.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { formatDiagnostic, formatTable, paint, paintStatus } from '../terminal/output.ts'
 
 /** Implements `stoke status`: prints the sources, how they are watched, and how many skills were found. */
-export async function status(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
+export async function status(config: Config): Promise<Answer> {
   const { answer, from } = await askOrScan<SourcesStatus>(
     config,
     {
@@ -25,31 +18,27 @@ export async function status(config: Config, { json }: { readonly json?: boolean
   )
   const { generation, counts, sources } = answer
   const { stateDirectory } = config
-  if (json) {
-    printJson({ generation, counts, sources, stateDirectory, from })
-    return EXIT_OK
+  return {
+    json: { generation, counts, sources, stateDirectory, from },
+    text: async function* () {
+      const rows = sources.map(source => [
+        source.path,
+        source.label,
+        source.mode,
+        String(source.skills),
+        source.lastError ?? source.reason ?? describeVersion(source.version),
+      ])
+      yield formatTable([['ROOT', 'LABEL', 'MODE', 'SKILLS', 'NOTE'], ...rows])
+      for (const source of sources) yield* source.diagnostics.map(each => formatDiagnostic(each))
+      const summary = SKILL_STATUSES.filter(each => counts[each] !== 0).map(
+        each => `${counts[each]} ${paintStatus(each)}`,
+      )
+      yield `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`
+      yield paint('dim', await describeContainment(config))
+      yield paint('dim', `state in ${stateDirectory}`)
+      yield describeSource(from, config)
+    },
   }
-  const paint = createPaint(config.hasColor)
-  const rows = sources.map(source => [
-    source.path,
-    source.label,
-    source.mode,
-    String(source.skills),
-    source.lastError ?? source.reason ?? describeVersion(source.version),
-  ])
-  printLine(formatTable([['ROOT', 'LABEL', 'MODE', 'SKILLS', 'NOTE'], ...rows]))
-  for (const source of sources)
-    for (const each of source.diagnostics) printLine(formatDiagnostic(each, paint))
-  const summary = SKILL_STATUSES.filter(each => counts[each] !== 0).map(
-    each => `${counts[each]} ${paintStatus(each, paint)}`,
-  )
-  printLine(
-    `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`,
-  )
-  printLine(paint('dim', await describeContainment(config)))
-  printLine(paint('dim', `state in ${stateDirectory}`))
-  printLine(describeSource(from, config))
-  return EXIT_OK
 }
 
 /** Returns a text such as `at 1a2b3c4d5e` for the version of a source, which may be a commit or a digest. */

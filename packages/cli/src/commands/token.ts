@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { defined, toMessage } from '@skillstoke/core/internal'
+import { defined } from '@skillstoke/core/internal'
 import { hashToken } from '@skillstoke/mcp/auth'
 import { type ClientEntry, parseClients } from '../config/clients-file.ts'
+import { orFail, readIfThere } from '../config/read-text.ts'
 import { replaceFile } from '../config/replace-file.ts'
-import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 
 export interface TokenFlags {
   /** File to add the client to. @default only print the entry */
@@ -14,11 +15,10 @@ export interface TokenFlags {
   readonly expires?: string
   /** Whether to replace the token of a client that the file already has. */
   readonly replace?: boolean
-  readonly json?: boolean
 }
 
 /** Implements `stoke token`: makes a token for a client of `stoke serve`, and prints it once. */
-export function token(flags: TokenFlags, name: string): number {
+export function token(flags: TokenFlags, name: string): Answer {
   const secret = randomBytes(32).toString('base64url')
   const { include, exclude, expires, clients: file } = flags
   const given: ClientEntry = { name, sha256: hashToken(secret), ...defined({ include, exclude, expires }) }
@@ -30,22 +30,17 @@ export function token(flags: TokenFlags, name: string): number {
   if (expires !== undefined && Date.parse(expires) <= Date.now())
     throw new UsageError(`--expires ${expires} is in the past; use a later day or time`)
   const entry = file === undefined ? given : addToFile(file, given, flags)
-  if (flags.json) {
-    process.stdout.write(`${JSON.stringify({ token: secret, client: entry, file }, undefined, 2)}\n`)
-    return EXIT_OK
-  }
-  process.stdout.write(
-    [
+  return {
+    json: { token: secret, client: entry, file },
+    text: () => [
       `token for ${name}, shown only now:`,
       `  ${secret}`,
       file === undefined
         ? `entry for the "clients" of a file that you pass to "stoke serve --clients":\n  ${JSON.stringify(entry)}`
         : `added to ${file}: ${describeEntry(entry)}`,
       'the client sends it as "Authorization: Bearer ..."',
-      '',
-    ].join('\n'),
-  )
-  return EXIT_OK
+    ],
+  }
 }
 
 /** Says which skills a client sees, and until when. */
@@ -57,26 +52,14 @@ function describeEntry({ include, exclude, expires }: ClientEntry): string {
 
 /** Adds a client to a file. A replaced token keeps the scope and the end of the earlier one, unless new ones are given. */
 function addToFile(path: string, given: ClientEntry, { replace }: TokenFlags): ClientEntry {
-  const file = parseClients(path, readIfThere(path))
+  const file = parseClients(path, readIfThere(path, `${path} cannot be read`) ?? '')
   const others = (file.clients ?? []).filter(({ name }) => name !== given.name)
   if (!replace && others.length < (file.clients ?? []).length)
     throw new UsageError(
       `${path} already has a client ${JSON.stringify(given.name)}; replace its token with --replace`,
     )
   const entry = { ...file.clients?.find(({ name }) => name === given.name), ...given }
-  try {
-    replaceFile(path, `${JSON.stringify({ ...file, clients: [...others, entry] }, undefined, 2)}\n`)
-  } catch (thrown) {
-    throw new UsageError(`the clients cannot be written: ${toMessage(thrown)}`, { cause: thrown })
-  }
+  const text = `${JSON.stringify({ ...file, clients: [...others, entry] }, undefined, 2)}\n`
+  orFail('the clients cannot be written', () => replaceFile(path, text))
   return entry
-}
-
-function readIfThere(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw thrown
-  }
 }

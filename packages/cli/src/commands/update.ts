@@ -8,9 +8,10 @@ import { type Available, openAvailable } from '../lock/available.ts'
 import { describeChanged, type InstalledState, inspect } from '../lock/installed.ts'
 import { type LockedSkill, projectFolder, readLock, writeLock } from '../lock/lock-file.ts'
 import { isNamedSource } from '../skills/named-places.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { askYes } from '../terminal/ask.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
 import { install, toLocked } from './add.ts'
 
@@ -42,7 +43,7 @@ interface Outcome {
  * Implements `stoke update`: updates copied skills from their sources. Skills with local changes are reported and stay
  * unchanged. Exits with 1 if a skill is not up to date.
  */
-export async function update(config: Config, flags: UpdateFlags, names: readonly string[]): Promise<number> {
+export async function update(config: Config, flags: UpdateFlags, names: readonly string[]): Promise<Answer> {
   checkNamedRoots(config)
   const locked = readLock(config)
   const unknown = names.find(name => locked[name] === undefined)
@@ -74,9 +75,7 @@ export async function update(config: Config, flags: UpdateFlags, names: readonly
   const isDone = outcomes.every(
     ({ kind, from, to }) => kind === 'current' || kind === 'updated' || (kind === 'kept' && from === to),
   )
-  if (flags.json) printJson(outcomes)
-  else print(outcomes, config)
-  return isDone ? EXIT_OK : EXIT_FINDINGS
+  return { json: outcomes, text: () => [describe(outcomes)], exit: isDone ? EXIT_OK : EXIT_FINDINGS }
 }
 
 /** Finds a skill in its source by its name, because its folder may have moved, or may now have another skill. */
@@ -229,19 +228,16 @@ async function copyNewest(
   return { ...outcome, kind: 'updated', note }
 }
 
-function print(outcomes: readonly Outcome[], config: Config): void {
-  const paint = createPaint(config.hasColor)
-  if (outcomes.length === 0) {
-    printLine(nameProgram('this project has no copied skills; see "stoke add --help"'))
-    return
-  }
-  const rows = outcomes.map(({ name, kind, from, to, note }) => [
-    kind,
-    paint('bold', toTerminalLine(name)),
-    from === to ? short(from) : `${short(from)} -> ${short(to)}`,
-    toTerminalLine(note),
-  ])
-  printLine(formatTable(rows))
+function describe(outcomes: readonly Outcome[]): string {
+  if (outcomes.length === 0) return nameProgram('this project has no copied skills; see "stoke add --help"')
+  return formatTable(
+    outcomes.map(({ name, kind, from, to, note }) => [
+      kind,
+      paint('bold', toTerminalLine(name)),
+      from === to ? short(from) : `${short(from)} -> ${short(to)}`,
+      toTerminalLine(note),
+    ]),
+  )
 }
 
 function short(revision: string | null): string {

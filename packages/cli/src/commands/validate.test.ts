@@ -1,9 +1,16 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Diagnostic } from '@skillstoke/core'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Config } from '../config/config.ts'
 import { validate } from './validate.ts'
+
+interface Verdict {
+  readonly path: string
+  readonly valid: boolean
+  readonly diagnostics: readonly Diagnostic[]
+}
 
 let root: string
 
@@ -12,7 +19,6 @@ beforeEach(() => {
 })
 
 afterEach(() => {
-  vi.restoreAllMocks()
   rmSync(root, { recursive: true })
 })
 
@@ -23,23 +29,19 @@ function write(path: string, content: string): void {
 
 const text = (name: string): string => `---\nname: ${name}\ndescription: Reads PDF files.\n---\nText.\n`
 
-async function print(): Promise<{ readonly exitCode: number; readonly printed: string }> {
-  let printed = ''
-  vi.spyOn(process.stdout, 'write').mockImplementation(chunk => {
-    printed += String(chunk)
-    return true
-  })
-  const exitCode = await validate({} as Config, { json: true }, [root])
-  vi.restoreAllMocks()
-  return { exitCode, printed }
+async function check(): Promise<{
+  readonly exit: number | undefined
+  readonly verdicts: readonly Verdict[]
+}> {
+  const { exit, json } = await validate({} as Config, {}, [root])
+  return { exit, verdicts: json as readonly Verdict[] }
 }
 
 /** Returns the exit code, and the folder, verdict and codes of each skill. */
-async function run(): Promise<readonly [exitCode: number, verdicts: readonly unknown[]]> {
-  const { exitCode, printed } = await print()
-  const verdicts: { path: string; valid: boolean; diagnostics: { code: string }[] }[] = JSON.parse(printed)
+async function run(): Promise<readonly [exitCode: number | undefined, verdicts: readonly unknown[]]> {
+  const { exit, verdicts } = await check()
   return [
-    exitCode,
+    exit,
     verdicts.map(({ path, valid, diagnostics }) => [
       path.slice(root.length + 1),
       valid,
@@ -114,8 +116,7 @@ test('validate() names --link-root for links out of the folder, to a file and to
   write('pdf/SKILL.md', text('pdf'))
   symlinkSync('/etc/hostname', join(root, 'pdf/file'))
   symlinkSync('/etc', join(root, 'pdf/folder'))
-  const { printed } = await print()
-  const [verdict] = JSON.parse(printed) as [{ diagnostics: { fix: string }[] }]
-  expect(verdict.diagnostics).toHaveLength(2)
-  for (const { fix } of verdict.diagnostics) expect(fix).toContain('with linkRoots or --link-root')
+  const [verdict] = (await check()).verdicts
+  expect(verdict?.diagnostics).toHaveLength(2)
+  for (const { fix } of verdict?.diagnostics ?? []) expect(fix).toContain('with linkRoots or --link-root')
 })

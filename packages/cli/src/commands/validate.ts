@@ -23,8 +23,9 @@ import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
-import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatDiagnostic, paint, toTerminalLine } from '../terminal/output.ts'
 
 interface Verdict {
   readonly path: string
@@ -40,26 +41,22 @@ const SKILL_FILES = ['SKILL.md', 'skill.md']
  * Implements `stoke validate`: checks SKILL.md files like the reference validator, and scans scripts without running
  * them.
  */
-export async function validate(
-  config: Config,
-  { json }: { readonly json?: boolean },
-  paths: readonly string[],
-): Promise<number> {
+export async function validate(_config: Config, _flags: object, paths: readonly string[]): Promise<Answer> {
   const verdicts: Verdict[] = []
   for (const path of paths) verdicts.push(...(await validatePath(path)))
-  const isValid = verdicts.every(verdict => verdict.valid)
-  if (json) printJson(verdicts.map(({ path, valid, diagnostics }) => ({ path, valid, diagnostics })))
-  else printVerdicts(verdicts, config)
-  return isValid ? EXIT_OK : EXIT_FINDINGS
+  return {
+    json: verdicts.map(({ path, valid, diagnostics }) => ({ path, valid, diagnostics })),
+    text: () => verdicts.flatMap(describeVerdict),
+    exit: verdicts.every(({ valid }) => valid) ? EXIT_OK : EXIT_FINDINGS,
+  }
 }
 
-function printVerdicts(verdicts: readonly Verdict[], config: Config): void {
-  const paint = createPaint(config.hasColor)
-  for (const { path, valid, isSkill = true, diagnostics } of verdicts) {
-    const good = isSkill ? paint('green', 'valid  ') : paint('yellow', 'skipped')
-    printLine(`${valid ? good : paint('red', 'invalid')} ${toTerminalLine(path)}`)
-    for (const diagnostic of diagnostics) printLine(`  ${formatDiagnostic(diagnostic, paint)}`)
-  }
+function describeVerdict({ path, valid, isSkill = true, diagnostics }: Verdict): readonly string[] {
+  const good = isSkill ? paint('green', 'valid  ') : paint('yellow', 'skipped')
+  return [
+    `${valid ? good : paint('red', 'invalid')} ${toTerminalLine(path)}`,
+    ...diagnostics.map(each => `  ${formatDiagnostic(each)}`),
+  ]
 }
 
 /** Validates a skill folder, a SKILL.md, a folder that contains skills, or `-` for standard input. */

@@ -2,12 +2,13 @@ import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { hasLock, LOCK_FILE_NAME, projectFolder, readLock } from '../lock/lock-file.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
 
 /** Implements `stoke verify`: compares copied skills with the lock file, file by file. Exits with 1 if a copy differs. */
-export async function verify(config: Config, { json }: { readonly json?: boolean }): Promise<number> {
+export async function verify(config: Config): Promise<Answer> {
   checkNamedRoots(config)
   const project = projectFolder(config)
   if (!hasLock(config))
@@ -19,19 +20,19 @@ export async function verify(config: Config, { json }: { readonly json?: boolean
       return { name, kind, changed, path, source, version, revision }
     }),
   )
-  const isFine = found.every(({ kind }) => kind === 'unmodified')
-  if (json) printJson(found)
-  else if (found.length === 0)
-    printLine(nameProgram('this project has no copied skills; see "stoke add --help"'))
-  else {
-    const paint = createPaint(config.hasColor)
-    const rows = found.map(({ name, kind, path, changed }) => [
-      paint(kind === 'unmodified' ? 'green' : 'red', kind),
-      paint('bold', toTerminalLine(name)),
-      toTerminalLine(path),
-      toTerminalLine(describeChanged({ kind, changed })),
-    ])
-    printLine(formatTable(rows))
+  const rows = found.map(({ name, kind, path, changed }) => [
+    paint(kind === 'unmodified' ? 'green' : 'red', kind),
+    paint('bold', toTerminalLine(name)),
+    toTerminalLine(path),
+    toTerminalLine(describeChanged({ kind, changed })),
+  ])
+  return {
+    json: found,
+    text: () => [
+      rows.length > 0
+        ? formatTable(rows)
+        : nameProgram('this project has no copied skills; see "stoke add --help"'),
+    ],
+    exit: found.every(({ kind }) => kind === 'unmodified') ? EXIT_OK : EXIT_FINDINGS,
   }
-  return isFine ? EXIT_OK : EXIT_FINDINGS
 }

@@ -3,8 +3,9 @@ import type { Config } from '../config/config.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
 import { toAsked } from '../skills/skill-target.ts'
 import { countTokens } from '../skills/tokens.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { formatSteps, printJson, printLine } from '../terminal/output.ts'
+import { formatSteps } from '../terminal/output.ts'
 
 /**
  * Implements `stoke why`: shows which step keeps a skill from reaching conversations. If the name belongs to a folder
@@ -12,9 +13,9 @@ import { formatSteps, printJson, printLine } from '../terminal/output.ts'
  */
 export async function why(
   config: Config,
-  { json, session }: { readonly json?: boolean; readonly session?: string },
+  { session }: { readonly session?: string },
   asked: string,
-): Promise<number> {
+): Promise<Answer> {
   const name = toAsked(asked)
   const { answer, from } = await askOrScan(
     config,
@@ -31,12 +32,9 @@ export async function why(
     },
     { reportsUnreadable: true, runsScripts: true, runtime: { catalog: { countTokens, ...config.catalog } } },
   )
-  const isServed = answer.steps.every(step => step.ok)
-  if (json) {
-    printJson({ ...answer, from })
-    return isServed ? EXIT_OK : EXIT_FINDINGS
+  return {
+    json: { ...answer, from },
+    text: () => [formatSteps(answer, config), describeSource(from, config)],
+    exit: answer.steps.every(step => step.ok) ? EXIT_OK : EXIT_FINDINGS,
   }
-  printLine(formatSteps(answer, config))
-  printLine(describeSource(from, config))
-  return isServed ? EXIT_OK : EXIT_FINDINGS
 }

@@ -1,9 +1,9 @@
-import { readFileSync, statSync } from 'node:fs'
-import { defined, toMessage } from '@skillstoke/core/internal'
+import { defined } from '@skillstoke/core/internal'
 import type { BearerClient, OAuthResourceOptions } from '@skillstoke/mcp/auth'
 import { z } from 'zod'
 import { UsageError } from '../terminal/exit-code.ts'
 import { describeJsonFault } from './json-fault.ts'
+import { readIfThere } from './read-text.ts'
 
 /** Who may use `stoke serve`: clients with their own tokens, or the tokens of an authorization server. */
 export type ClientsFile =
@@ -56,7 +56,7 @@ export type ClientsContent = z.infer<typeof fileSchema>
  * @throws {UsageError} with the file, the field and the reason
  */
 export function readClientsFile(path: string): ClientsFile {
-  const file = parseClients(path, readText(path))
+  const file = parseClients(path, readClients(path))
   const { clients, oauth } = file
   if (oauth !== undefined && clients !== undefined && clients.length > 0)
     throw new UsageError(`${path}: has "clients" and "oauth"; use two servers, or one of the two`)
@@ -81,20 +81,15 @@ export function parseClients(path: string, text: string): ClientsContent {
   throw new UsageError(faults.join('\n'))
 }
 
-function readText(path: string): string {
-  try {
-    const { size } = statSync(path)
-    if (size > MAX_BYTES) throw new UsageError(`${path} has ${size} bytes; at most ${MAX_BYTES} are read`)
-    return readFileSync(path, 'utf8')
-  } catch (thrown) {
-    if (thrown instanceof UsageError) throw thrown
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT')
-      throw new UsageError(
-        `the file of clients ${JSON.stringify(path)} does not exist; create it with "stoke token NAME --clients FILE"`,
-        { cause: thrown },
-      )
-    throw new UsageError(`the clients cannot be read: ${toMessage(thrown)}`, { cause: thrown })
-  }
+function readClients(path: string): string {
+  const text = readIfThere(path, 'the clients cannot be read')
+  if (text === undefined)
+    throw new UsageError(
+      `the file of clients ${JSON.stringify(path)} does not exist; create it with "stoke token NAME --clients FILE"`,
+    )
+  const size = Buffer.byteLength(text)
+  if (size > MAX_BYTES) throw new UsageError(`${path} has ${size} bytes; at most ${MAX_BYTES} are read`)
+  return text
 }
 
 function toClient({ name, sha256, include, exclude, expires }: ClientEntry): BearerClient {

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { defined, findNearest, toMessage } from '@skillstoke/core/internal'
+import { defined, findNearest } from '@skillstoke/core/internal'
 import { UsageError } from '../terminal/exit-code.ts'
 import type { ConfigFile } from './config-schema.ts'
+import { readIfThere, readText } from './read-text.ts'
 import { isReallyInside } from './real-path.ts'
 import type { ConfigSource } from './source-kinds.ts'
 
@@ -41,7 +41,7 @@ interface Fault {
  */
 export async function loadConfigFile(named: string | undefined): Promise<LoadedConfigFile | undefined> {
   const path = resolve(named ?? CONFIG_FILE_NAME)
-  const text = readText(path, named !== undefined)
+  const text = readConfig(path, named !== undefined)
   if (text === undefined) return undefined
   // Imports the parsers only here, because most commands run without a configuration file.
   const [{ parseTree, printParseErrorCode, findNodeAtLocation }, { configSchema, toJsonSchema }] =
@@ -74,19 +74,13 @@ export async function loadConfigFile(named: string | undefined): Promise<LoadedC
   return { ...toLoaded(path, parsed.data), sources }
 }
 
-function readText(path: string, isNamed: boolean): string | undefined {
-  try {
-    const bytes = readFileSync(path)
-    if (bytes.length > MAX_BYTES)
-      throw new UsageError(
-        `${path} has ${bytes.length} bytes; a configuration file may have at most ${MAX_BYTES}`,
-      )
-    return bytes.toString('utf8').replace(/^\uFEFF/, '')
-  } catch (thrown) {
-    if (!isNamed && (thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    if (thrown instanceof UsageError) throw thrown
-    throw new UsageError(`the configuration file cannot be read: ${toMessage(thrown)}`, { cause: thrown })
-  }
+function readConfig(path: string, isNamed: boolean): string | undefined {
+  const read = isNamed ? readText : readIfThere
+  const text = read(path, 'the configuration file cannot be read')
+  const size = Buffer.byteLength(text ?? '')
+  if (size > MAX_BYTES)
+    throw new UsageError(`${path} has ${size} bytes; a configuration file may have at most ${MAX_BYTES}`)
+  return text?.replace(/^\uFEFF/, '')
 }
 
 function toLoaded(path: string, file: ConfigFile): Omit<LoadedConfigFile, 'sources'> {

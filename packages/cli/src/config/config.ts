@@ -81,7 +81,6 @@ export interface Config {
   readonly sandbox: SandboxMode
   readonly server: ServerConfig
   readonly model: ModelConfig
-  readonly hasColor: boolean
   readonly isInteractive: boolean
 }
 
@@ -180,7 +179,6 @@ export async function resolveConfig(
     sandbox: flags.sandbox ?? parseSandbox(environment['SKILLSTOKE_SANDBOX']),
     server: resolveServer(flags, environment, content.server),
     model: defined({ model, baseUrl: modelUrl, apiKey }),
-    hasColor: isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb',
     isInteractive: isTerminal && process.stdin.isTTY === true && !environment['CI'],
   }
 }

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { defined, toMessage } from '@skillstoke/core/internal'
+import { defined } from '@skillstoke/core/internal'
 import {
   type FleetConnectionOptions,
   type FleetCredentials,
@@ -7,6 +6,7 @@ import {
   type ManifestSigner,
 } from '@skillstoke/fleet'
 import { UsageError } from '../terminal/exit-code.ts'
+import { readText } from './read-text.ts'
 
 /** Options of the command line that name a fleet and the identity of this program. */
 export interface FleetFlags {
@@ -64,19 +64,15 @@ export function readSigner(
   environment: NodeJS.ProcessEnv = process.env,
 ): ManifestSigner | undefined {
   const file = named ?? environment['SKILLSTOKE_FLEET_SIGNING_KEY']
-  return file === undefined || file === '' ? undefined : loadSigningKey(readText(file, 'signing key'))
+  return file === undefined || file === '' ? undefined : loadSigningKey(readSecret(file, 'signing key'))
 }
 
 /** A file with a JWT and a seed, or with the seed of an nkey. */
 function readCredentials(file: string): FleetCredentials {
-  const text = readText(file, 'credentials')
+  const text = readSecret(file, 'credentials')
   return text.includes('BEGIN NATS USER JWT') ? { kind: 'creds', text } : { kind: 'nkey', seed: text.trim() }
 }
 
-function readText(file: string, what: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (thrown) {
-    throw new UsageError(`the ${what} in ${JSON.stringify(file)} cannot be read: ${toMessage(thrown)}`)
-  }
+function readSecret(file: string, what: string): string {
+  return readText(file, `the ${what} in ${JSON.stringify(file)} cannot be read`)
 }

@@ -4,7 +4,7 @@ import type { RetrievalMode } from '@skillstoke/mcp/source'
 import type { GitUpdate } from '@skillstoke/sources'
 import type { z as Zod } from 'zod'
 import { UsageError } from '../terminal/exit-code.ts'
-import { GIT_UPDATES, RETRIEVAL_MODES } from './known-values.ts'
+import { defined, GIT_UPDATES, RETRIEVAL_MODES } from './known-values.ts'
 import { leadsOut } from './real-path.ts'
 
 /** Kinds of remote sources. Each kind is also the name of a field in the configuration. */
@@ -109,14 +109,11 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       return git(url, {
         ...common,
         ...maxBytes,
-        ...(path === undefined ? {} : { path }),
+        ...defined({ path, ref, update, baseUrl: access.gitBaseUrl }),
         stateDirectory,
         privateHosts: access.privateHosts,
         // A configuration file of a project must not name repositories on this machine.
         allowFile: isNamed,
-        ...(access.gitBaseUrl === undefined ? {} : { baseUrl: access.gitBaseUrl }),
-        ...(ref === undefined ? {} : { ref }),
-        ...(update === undefined ? {} : { update }),
       })
     },
     toFlag: ({ git: url = '', ref, path }) =>
@@ -140,8 +137,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       return archive(file, {
         ...common,
         ...maxBytes,
-        ...(path === undefined ? {} : { path }),
-        ...(digest === undefined ? {} : { digest }),
+        ...defined({ path, digest }),
         privateHosts: access.privateHosts,
       })
     },
@@ -174,7 +170,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
     create: async ({ npm = '', packages }, { common, isNamed }) => {
       assertInside(npm, isNamed)
       const { npmPackages } = await import('@skillstoke/sources')
-      return npmPackages(npm, { ...common, ...(packages === undefined ? {} : { packages }) })
+      return npmPackages(npm, { ...common, ...defined({ packages }) })
     },
     toFlag: ({ npm = '' }) => `npm:${resolve(npm)}`,
   },
@@ -199,8 +195,10 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
         ...common,
         ...maxBytes,
         privateHosts: access.privateHosts,
-        ...(retrieval === undefined ? {} : { retrieval }),
-        ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
+        ...defined({
+          retrieval,
+          headers: token === undefined ? undefined : { authorization: `Bearer ${token}` },
+        }),
       })
     },
     toFlag: ({ mcp = '' }) => `mcp+${mcp}`,
@@ -234,10 +232,9 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       const { pollMs: _pollMs, ...rest } = common
       // A configuration file of a project must not name a server that gets the credentials.
       const target = isNamed
-        ? resolveFleet({ fleet, ...(trustedKeys === undefined ? {} : { trustedKey: trustedKeys }) })
-            .connection
-        : { servers: fleet, ...(trustedKeys === undefined ? {} : { trustedKeys }) }
-      return fleetSource(target, { ...rest, ...(channel === undefined ? {} : { channel }) })
+        ? resolveFleet({ fleet, ...defined({ trustedKey: trustedKeys }) }).connection
+        : { servers: fleet, ...defined({ trustedKeys }) }
+      return fleetSource(target, { ...rest, ...defined({ channel }) })
     },
     toFlag: ({ fleet = '', channel }) => `fleet+${fleet}${channel === undefined ? '' : `#${channel}`}`,
   },

@@ -1,17 +1,12 @@
 import type { SkillRuntime } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
-import { type Paint, shorten, toTerminalLine, toTerminalOutput } from '../terminal/output.ts'
-
-export interface CommandPrinterOptions {
-  readonly print: (line: string) => void
-  readonly paint: Paint
-}
+import { paint, shorten, toTerminalLine, toTerminalOutput } from '../terminal/output.ts'
 
 /**
  * Prints each call of a command, and each command that was added, changed or removed. Returns a function that stops
  * printing.
  */
-export function printCommands(skills: SkillRuntime, { print, paint }: CommandPrinterOptions): () => void {
+export function printCommands(skills: SkillRuntime, print: (line: string) => void): () => void {
   const dim = (text: string): void => print(paint('dim', `  ${text}`))
   const { events } = skills
   const stops = [

@@ -13,6 +13,7 @@ import { listNotSkills, shortDigest, targetOf } from '@skillstoke/core/internal'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../server/save-age.ts'
+import { toTimelineChange } from '../server/timeline.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
@@ -20,7 +21,7 @@ import {
   formatDiagnostic,
   formatPlace,
   formatTable,
-  type Paint,
+  paint,
   paintStatus,
   shorten,
   sortForPeople,
@@ -32,7 +33,6 @@ import { findProgramName } from '../terminal/program-name.ts'
 
 export interface DevPrinterOptions {
   readonly print: (line?: string) => void
-  readonly paint: Paint
   readonly countTokens: TokenCounter
   readonly config: Config
   /** Whether the caller prints the answer of the model as it arrives. @default false */
@@ -52,6 +52,7 @@ export interface ListeningSession {
   readonly prefix?: PrefixReading
 }
 
+const CHANGES = { added: 'ADDED', removed: 'REMOVED', modified: 'LIVE' } as const
 const ANSWER_WIDTH = 400
 const RESULT_WIDTH = 200
 const MAX_SESSION_LINES = 10
@@ -71,7 +72,7 @@ export class DevPrinter {
   }
 
   async start(skills: SkillRuntime): Promise<void> {
-    const { print, paint, config } = this.#options
+    const { print, config } = this.#options
     print(paint('bold', 'skillstoke dev'))
     const found = skills.current.sources()
     skills.status().forEach((source, index) => {
@@ -94,7 +95,6 @@ export class DevPrinter {
     const notSkills = await listNotSkills(skills)
     const note = describeNotSkills(
       notSkills.found.filter(({ isExpected }) => isExpected),
-      paint,
       config.options,
     )
     if (note !== undefined) print(`  ${note}`)
@@ -121,7 +121,7 @@ export class DevPrinter {
 
   /** Prints the addresses of the server, and the command that sets up an MCP client. */
   addresses(server: { readonly pageUrl: string; readonly mcpUrl: string; readonly token: string }): void {
-    const { print, paint, config } = this.#options
+    const { print, config } = this.#options
     const { port, isPortNamed } = config.server
     if (!isPortNamed && !server.mcpUrl.endsWith(`:${port}/mcp`))
       print(`  port ${port} is in use, so the server uses another port; --port sets one`)
@@ -133,43 +133,9 @@ export class DevPrinter {
     print(paint('dim', `    or ${others.join(', ')}`))
   }
 
-  ready(hasKeys: boolean): void {
-    if (hasKeys) this.keys()
-    else this.#options.print('edit a skill and save it; press Ctrl-C to stop')
-  }
-
-  /** Reports that the action for a pressed key failed. The server continues. */
-  keyFailed(key: string, reason: string): void {
-    this.#options.print(`${key}: ${toTerminalText(reason)}`)
-  }
-
-  /** Prints the address of the page, because no browser could be started. */
-  notOpened(pageUrl: string, reason: string): void {
-    const { print, paint } = this.#options
-    print(`no browser could be started (${toTerminalText(reason)}); open ${paint('cyan', pageUrl)}`)
-  }
-
-  clear(): void {
-    this.#options.print('\u001b[2J\u001b[3J\u001b[H')
-  }
-
-  help(pageUrl: string): void {
-    this.#options.print(`page ${this.#options.paint('cyan', pageUrl)}`)
-    this.keys()
-  }
-
-  keys(): void {
-    this.#options.print(
-      this.#options.paint(
-        'dim',
-        'keys: h help, o open the page, r reload, c clear, d difference of the last change, a ask the agent, q quit',
-      ),
-    )
-  }
-
   /** Prints the changes, the delay until the changes were visible, and the next notice of each conversation. */
   update(update: RegistryUpdate, sessions: readonly ListeningSession[]): void {
-    const { print, paint } = this.#options
+    const { print } = this.#options
     const seenAt = timeOfUpdate(update)
     this.lastUpdate = update
     for (const change of update.changes) print(this.#describeChange(change, update))
@@ -192,7 +158,7 @@ export class DevPrinter {
 
   /** Prints the next notice of each conversation, and the number of its tokens. */
   #whatSessionsHear(sessions: readonly ListeningSession[]): void {
-    const { print, paint } = this.#options
+    const { print } = this.#options
     for (const { id, pending, nextTurn, prefix } of sessions.slice(0, MAX_SESSION_LINES)) {
       const what =
         pending === undefined
@@ -207,12 +173,12 @@ export class DevPrinter {
   }
 
   question(turn: number, text: string): void {
-    this.#options.print(`${this.#options.paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
+    this.#options.print(`${paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
   }
 
   /** Prints an event of a turn. The text of the answer comes with the end of the turn, unless it is streamed. */
   happened(event: AgentEvent): void {
-    const { print, paint, isStreamed = false } = this.#options
+    const { print, isStreamed = false } = this.#options
     switch (event.kind) {
       case 'skills-updated':
         this.#told(event.update)
@@ -266,7 +232,7 @@ export class DevPrinter {
   }
 
   #finished({ text, hasReachedLimit, steps, pending, finishReason }: FinishEvent): void {
-    const { print, paint, isStreamed = false } = this.#options
+    const { print, isStreamed = false } = this.#options
     if (!isStreamed) this.answer(text)
     if (hasReachedLimit)
       print(paint('yellow', `  stopped after ${steps} model calls; send a message to let the model go on`))
@@ -275,7 +241,7 @@ export class DevPrinter {
   }
 
   #told(update: SessionUpdate): void {
-    const { print, paint } = this.#options
+    const { print } = this.#options
     for (const line of update.text.split('\n').slice(1, -1))
       print(paint('yellow', `  told ${toTerminalText(line.replace(/^- /, ''))}`))
     print(paint('dim', `  +${update.tokens} tokens (estimated), appended as one message`))
@@ -286,13 +252,11 @@ export class DevPrinter {
   }
 
   answer(text: string): void {
-    this.#options.print(`  ${this.#options.paint('green', 'agent')}: ${shorten(text, ANSWER_WIDTH)}`)
+    this.#options.print(`  ${paint('green', 'agent')}: ${shorten(text, ANSWER_WIDTH)}`)
   }
 
   failure(message: string): void {
-    this.#options.print(
-      `  ${this.#options.paint('red', 'the model call failed')}: ${toTerminalText(message)}`,
-    )
+    this.#options.print(`  ${paint('red', 'the model call failed')}: ${toTerminalText(message)}`)
   }
 
   reloaded(before: Generation, after: Generation): void {
@@ -305,17 +269,9 @@ export class DevPrinter {
     this.#options.print(`reloaded: ${result}${names === '' ? '' : `; broken: ${names}`}`)
   }
 
-  difference(text: string): void {
-    this.#options.print(toTerminalText(text).trimEnd())
-  }
-
-  end(): void {
-    this.#options.print('stopped')
-  }
-
   async #describeSkill(report: SkillReport, skills: SkillRuntime): Promise<string[]> {
-    const { paint, countTokens } = this.#options
-    const status = paintStatus(report.status, paint)
+    const { countTokens } = this.#options
+    const status = paintStatus(report.status)
     const name = toTerminalText(report.name)
     if (report.serving === undefined) return [status, name, '-', '']
     const { name: listed, description, body } = await skills.load(report.name)
@@ -324,35 +280,23 @@ export class DevPrinter {
   }
 
   #describeChange(change: SkillChange, update: RegistryUpdate): string {
-    const { paint } = this.#options
-    const name = paint('bold', toTerminalText(change.name))
-    switch (change.kind) {
-      case 'added':
-        return `${paint('green', 'ADDED')} ${name} ${shortDigest(change.skill.revision)}`
-      case 'removed':
-        return `${paint('red', 'REMOVED')} ${name} ${shortDigest(change.skill.revision)}`
-      case 'modified': {
-        const { oldSkill, newSkill, facets } = change
-        const revisions = `${shortDigest(oldSkill.revision)} -> ${shortDigest(newSkill.revision)}`
-        const age = ageOfChange(change, update)
-        const speed = age === undefined ? '' : `, detected in ${age} ms`
-        return `${paint('green', 'LIVE')} ${name} ${revisions}, ${facets.join(' and ')}${speed}`
-      }
-      default:
-        return change satisfies never
-    }
+    const { kind, name, from, to, facets } = toTimelineChange(change)
+    const revisions = [from, to].flatMap(each => (each === null ? [] : shortDigest(each))).join(' -> ')
+    const age = kind === 'modified' ? ageOfChange(change, update) : undefined
+    const speed = age === undefined ? '' : `, detected in ${age} ms`
+    const what = facets.length === 0 ? '' : `, ${facets.join(' and ')}`
+    return `${paint(kind === 'removed' ? 'red' : 'green', CHANGES[kind])} ${paint('bold', toTerminalText(name))} ${revisions}${what}${speed}`
   }
 
   /** Prints the diagnostics of the sources, such as missing roots, refused links and unreadable folders. */
   #sourceFindings(generation: Generation): void {
-    const { print, paint, config } = this.#options
+    const { print, config } = this.#options
     for (const diagnostic of findingsOf(generation.sources(), config))
-      print(`  ${formatDiagnostic(diagnostic, paint, config.options)}`)
+      print(`  ${formatDiagnostic(diagnostic, config.options)}`)
   }
 
   /** Prints the errors in a broken skill. `seenAt` is absent if the skill was already broken at the start. */
   #rejected(report: SkillReport, seenAt?: number): void {
-    const { print, paint } = this.#options
     // If the newest text is served and only its scripts failed, the message names the older code that still answers
     // calls.
     const isText = report.serving !== undefined && report.serving === report.revision
@@ -363,27 +307,24 @@ export class DevPrinter {
         : `${shortDigest(report.serving)} stays live`
     const age = seenAt === undefined || isText ? undefined : ageOfReport(report, seenAt)
     const speed = age === undefined ? '' : ` Detected in ${age} ms.`
-    for (const diagnostic of report.diagnostics.filter(each => each.severity === 'error')) {
-      print(`${paint('red', 'REJECTED')} ${toTerminalText(describeFinding(diagnostic))}. ${stays}.${speed}`)
-      if (diagnostic.fix !== undefined)
-        print(paint('dim', `  fix: ${toAdvice(diagnostic.fix, this.#options.config.options)}`))
-    }
+    for (const each of report.diagnostics.filter(({ severity }) => severity === 'error'))
+      this.#finding(paint('red', 'REJECTED'), each, `. ${stays}.${speed}`)
   }
 
   #noted(report: SkillReport): void {
-    const { print, paint, config } = this.#options
-    const found = withApproveCommand({ ...report, target: targetOf(report) }, config)
-    for (const diagnostic of found.filter(each => each.severity === 'warning')) {
-      print(`${paintStatus(report.status, paint)} ${toTerminalText(describeFinding(diagnostic))}`)
-      if (diagnostic.fix !== undefined)
-        print(paint('dim', `  fix: ${toAdvice(diagnostic.fix, this.#options.config.options)}`))
-    }
+    const found = withApproveCommand({ ...report, target: targetOf(report) }, this.#options.config)
+    for (const each of found.filter(({ severity }) => severity === 'warning'))
+      this.#finding(paintStatus(report.status), each)
   }
-}
 
-function describeFinding(diagnostic: Diagnostic): string {
-  const place = formatPlace(diagnostic)
-  return place === '' ? diagnostic.message : `${place}: ${diagnostic.message}`
+  /** Prints a diagnostic and its fix. */
+  #finding(title: string, diagnostic: Diagnostic, end = ''): void {
+    const { print, config } = this.#options
+    const { message, fix } = diagnostic
+    const place = formatPlace(diagnostic)
+    print(`${title} ${toTerminalText(place === '' ? message : `${place}: ${message}`)}${end}`)
+    if (fix !== undefined) print(paint('dim', `  fix: ${toAdvice(fix, config.options)}`))
+  }
 }
 
 function wasBroken({ source, location }: SkillReport, before: Generation): boolean {

@@ -15,13 +15,13 @@ import { openSkills } from '../skills/open-skills.ts'
 import { countTokens } from '../skills/tokens.ts'
 import { ChatTerminal } from '../terminal/chat-terminal.ts'
 import { EXIT_OK } from '../terminal/exit-code.ts'
-import { createPaint, printLine } from '../terminal/output.ts'
+import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
 import { listenForSignals } from '../terminal/signals.ts'
 import { printCommands } from './command-printer.ts'
 import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
-import { actOnKey } from './key-actions.ts'
+import { actOnKey, KEYS } from './key-actions.ts'
 import { createBrowserOpener } from './open-in-browser.ts'
 
 export interface DevFlags {
@@ -40,10 +40,9 @@ const TENANT = 'local'
  */
 export async function dev(config: Config, { ask: question, agent: hasAgent }: DevFlags): Promise<number> {
   let terminal: ChatTerminal | undefined
-  const paint = createPaint(config.hasColor)
   const printAbove = (line = ''): void =>
     terminal === undefined ? printLine(line) : terminal.print(`${line}\n`)
-  const print = new DevPrinter({ print: printAbove, paint, countTokens, config })
+  const print = new DevPrinter({ print: printAbove, countTokens, config })
   const scope = defined({ scope: config.scope })
   const end = new AbortController()
   {
@@ -85,7 +84,7 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     const server = parts.use(await startDevServer({ config, skills, mcp, playground, countTokens }))
     parts.defer(tellOthers(config, server))
     await print.start(skills)
-    parts.defer(printCommands(skills, { print: printAbove, paint }))
+    parts.defer(printCommands(skills, printAbove))
     parts.defer(async () => await turns.close())
     parts.defer(
       skills.subscribe(update => {
@@ -96,19 +95,19 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     if (config.isInteractive) {
       const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))
       const onKey = (key: string): void => {
-        const targets = { answering, print, terminal, turns, end, opener, pageUrl: server.pageUrl }
-        actOnKey(key, targets).catch((error: unknown) => print.keyFailed(key, toMessage(error)))
+        const { pageUrl } = server
+        void actOnKey(key, { answering, print, printLine: printAbove, terminal, turns, end, opener, pageUrl })
       }
       const answering = toAnswering(skills, config)
-      terminal = parts.use(new ChatTerminal({ paint, prompt: 'ask: ', signal: end.signal, onKey }))
+      terminal = parts.use(new ChatTerminal({ prompt: 'ask: ', signal: end.signal, onKey }))
     }
     print.addresses(server)
-    print.ready(config.isInteractive)
+    printAbove(config.isInteractive ? KEYS : 'edit a skill and save it; press Ctrl-C to stop')
     if (hasAgent) turns.requestTurn()
     await untilAborted(end.signal)
   }
   terminal = undefined
-  print.end()
+  printLine('stopped')
   return EXIT_OK
 }
 

@@ -1,12 +1,14 @@
 import type { SkillRuntime } from '@skillstoke/core'
 import { type Answering, describeLastChange, toMessage } from '@skillstoke/core/internal'
 import type { ChatTerminal } from '../terminal/chat-terminal.ts'
+import { paint, toTerminalText } from '../terminal/output.ts'
 import type { DemoTurns } from './demo-turns.ts'
 import type { DevPrinter } from './dev-printer.ts'
 import type { BrowserOpener } from './open-in-browser.ts'
 
 export interface KeyTargets {
   readonly answering: Answering
+  readonly printLine: (line: string) => void
   readonly print: DevPrinter
   readonly terminal: ChatTerminal | undefined
   readonly turns: DemoTurns
@@ -15,16 +17,26 @@ export interface KeyTargets {
   readonly pageUrl: string
 }
 
-/** Runs the action of a key. */
+export const KEYS: string = paint(
+  'dim',
+  'keys: h help, o open the page, r reload, c clear, d difference of the last change, a ask the agent, q quit',
+)
+
+/** Runs the action of a key. If the action fails, prints the reason, and the server continues. */
 export async function actOnKey(key: string, targets: KeyTargets): Promise<void> {
-  const { answering, print, end, opener, pageUrl } = targets
-  if (key === 'q' || key === '\u0003') end.abort()
-  else if (key === 'h') print.help(pageUrl)
-  else if (key === 'o') await open(pageUrl, opener, print)
-  else if (key === 'r') await reload(answering.skills, print)
-  else if (key === 'c') print.clear()
-  else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, answering))
-  else if (key === 'a') await ask(targets)
+  const { answering, print, printLine, end, pageUrl } = targets
+  try {
+    if (key === 'q' || key === '\u0003') end.abort()
+    else if (key === 'h') printLine(`page ${paint('cyan', pageUrl)}\n${KEYS}`)
+    else if (key === 'o') await open(targets)
+    else if (key === 'r') await reload(answering.skills, print)
+    else if (key === 'c') printLine('\u001b[2J\u001b[3J\u001b[H')
+    else if (key === 'd')
+      printLine(toTerminalText(await describeLastChange(print.lastUpdate, answering)).trimEnd())
+    else if (key === 'a') await ask(targets)
+  } catch (thrown) {
+    printLine(`${key}: ${toTerminalText(toMessage(thrown))}`)
+  }
 }
 
 async function ask({ terminal, turns, end }: KeyTargets): Promise<void> {
@@ -34,11 +46,12 @@ async function ask({ terminal, turns, end }: KeyTargets): Promise<void> {
 }
 
 /** Opens the page. If no program can open the page, prints its address. */
-async function open(pageUrl: string, opener: BrowserOpener, print: DevPrinter): Promise<void> {
+async function open({ opener, pageUrl, printLine }: KeyTargets): Promise<void> {
   try {
     await opener.open(pageUrl)
   } catch (thrown) {
-    print.notOpened(pageUrl, toMessage(thrown))
+    const reason = toTerminalText(toMessage(thrown))
+    printLine(`no browser could be started (${reason}); open ${paint('cyan', pageUrl)}`)
   }
 }
 

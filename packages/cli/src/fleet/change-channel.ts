@@ -1,6 +1,7 @@
 import { defined } from '@skillstoke/core/internal'
 import type { ChannelOptions } from '@skillstoke/fleet'
-import { printReport } from './print-report.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { toAnswer } from './print-report.ts'
 import { type FleetVerbFlags, withPublisher } from './with-fleet.ts'
 
 /** Options of the verbs that change a channel. */
@@ -19,26 +20,26 @@ export interface RollbackFlags extends ChangeFlags {
 }
 
 /** Implements `stoke fleet promote`. */
-export async function promote(flags: PromoteFlags, names: readonly string[]): Promise<number> {
+export async function promote(flags: PromoteFlags, names: readonly string[]): Promise<Answer> {
   const { from, to } = flags
   const options = { ...toChannelOptions(flags), ...(names.length === 0 ? {} : { names }) }
   return await withPublisher(flags, async ({ publisher }) =>
-    printReport(await publisher.promote({ from, to }, options), flags),
+    toAnswer(await publisher.promote({ from, to }, options), flags.dryRun),
   )
 }
 
 /** Implements `stoke fleet rollback`. */
-export async function rollback({ to, ...flags }: RollbackFlags, name: string): Promise<number> {
+export async function rollback({ to, ...flags }: RollbackFlags, name: string): Promise<Answer> {
   return await withPublisher(flags, async ({ publisher, inChannel }) => {
     const options = { ...toChannelOptions(flags), ...inChannel, ...defined({ version: to }) }
-    return printReport(await publisher.rollback(name, options), flags)
+    return toAnswer(await publisher.rollback(name, options), flags.dryRun)
   })
 }
 
 /** Implements `stoke fleet remove`. */
-export async function remove(flags: ChangeFlags, name: string): Promise<number> {
+export async function remove(flags: ChangeFlags, name: string): Promise<Answer> {
   return await withPublisher(flags, async ({ publisher, inChannel }) =>
-    printReport(await publisher.remove(name, { ...toChannelOptions(flags), ...inChannel }), flags),
+    toAnswer(await publisher.remove(name, { ...toChannelOptions(flags), ...inChannel }), flags.dryRun),
   )
 }
 

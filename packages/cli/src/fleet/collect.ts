@@ -1,6 +1,5 @@
 import { defined } from '@skillstoke/core/internal'
-import { EXIT_OK } from '../terminal/exit-code.ts'
-import { printJson, printLine } from '../terminal/output.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { ProgressLine } from './progress-line.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
@@ -12,7 +11,7 @@ export interface CollectFlags extends FleetVerbFlags {
 const HOUR_MS = 3_600_000
 
 /** Implements `stoke fleet gc`: removes old versions and unused files. */
-export async function collect({ keep, grace, ...flags }: CollectFlags): Promise<number> {
+export async function collect({ keep, grace, ...flags }: CollectFlags): Promise<Answer> {
   return await withFleet(flags, async ({ publisher }) => {
     using line = new ProgressLine()
     const report = await publisher.collectGarbage({
@@ -21,14 +20,13 @@ export async function collect({ keep, grace, ...flags }: CollectFlags): Promise<
       onProgress: ({ step, done }) => line.show(step === 'list' ? 'listed' : 'removed', done),
     })
     line.end()
-    if (flags.json === true) printJson(report)
-    else {
-      const removed = flags.dryRun === true ? 'would remove' : 'removed'
-      const { versions, pieces, bytes, keptPieces } = report
-      printLine(
+    const removed = flags.dryRun === true ? 'would remove' : 'removed'
+    const { versions, pieces, bytes, keptPieces } = report
+    return {
+      json: report,
+      text: () => [
         `${removed} ${versions} versions and ${pieces} pieces of files (${bytes} bytes); ${keptPieces} pieces stay`,
-      )
+      ],
     }
-    return EXIT_OK
   })
 }

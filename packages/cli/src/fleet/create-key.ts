@@ -1,13 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { createNkey, createSigningKey } from '@skillstoke/fleet'
-import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { printJson, printLine } from '../terminal/output.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 
 /** Implements `stoke fleet key`: writes a new secret that only this user can read. Never overwrites a file. */
-export function createKey(
-  { json, nkey }: { readonly json?: boolean; readonly nkey?: boolean },
-  file: string,
-): number {
+export function createKey({ nkey }: { readonly nkey?: boolean }, file: string): Answer {
   const { secret, publicKey, use } = nkey ? makeNkey() : makeSigningKey()
   try {
     writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
@@ -18,12 +15,10 @@ export function createKey(
       : `cannot be written: ${(cause as Error).message}`
     throw new UsageError(`${JSON.stringify(file)} ${why}`, { cause })
   }
-  if (json) printJson({ file, publicKey })
-  else {
-    printLine(publicKey)
-    printLine(`The secret half is in ${file}. ${use}`)
+  return {
+    json: { file, publicKey },
+    text: () => [publicKey, `The secret half is in ${file}. ${use}`],
   }
-  return EXIT_OK
 }
 
 interface MadeKey {

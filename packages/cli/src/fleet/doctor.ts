@@ -1,11 +1,12 @@
 import { examineFleet } from '@skillstoke/fleet'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
-import { printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { toTerminalLine } from '../terminal/output.ts'
 import { ProgressLine } from './progress-line.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
 /** Implements `stoke fleet doctor`: examines a fleet. Exits with 1 after an error. */
-export async function doctor(flags: FleetVerbFlags): Promise<number> {
+export async function doctor(flags: FleetVerbFlags): Promise<Answer> {
   return await withFleet(flags, async ({ fleet }) => {
     using line = new ProgressLine()
     const examination = await examineFleet(fleet, {
@@ -14,15 +15,17 @@ export async function doctor(flags: FleetVerbFlags): Promise<number> {
     line.end()
     const { findings, serverVersion, servers, skills, pieces } = examination
     const hasErrors = findings.some(({ severity }) => severity === 'error')
-    if (flags.json === true) printJson(examination)
-    else {
-      printLine(
+    return {
+      json: examination,
+      text: () => [
         `nats-server ${serverVersion} at ${servers}; examined ${skills} skills and ${pieces} pieces of files`,
-      )
-      for (const { severity, message, fix } of findings)
-        printLine(`${severity}: ${toTerminalLine(message)}${fix === undefined ? '' : `; ${fix}`}`)
-      if (!hasErrors) printLine('no errors')
+        ...findings.map(
+          ({ severity, message, fix }) =>
+            `${severity}: ${toTerminalLine(message)}${fix === undefined ? '' : `; ${fix}`}`,
+        ),
+        ...(hasErrors ? [] : ['no errors']),
+      ],
+      exit: hasErrors ? EXIT_FINDINGS : EXIT_OK,
     }
-    return hasErrors ? EXIT_FINDINGS : EXIT_OK
   })
 }

@@ -6,9 +6,10 @@ import {
   prepareFleet,
   writeAccounts,
 } from '@skillstoke/fleet'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
-import { describeUnfilled, exitOf, printReport } from './print-report.ts'
+import { formatTable, toTerminalLine } from '../terminal/output.ts'
+import { describeReport, describeUnfilled, exitOf } from './print-report.ts'
 import { type FleetVerbFlags, type OpenFleet, withSigner } from './with-fleet.ts'
 
 /** How many names a message has at most. */
@@ -24,7 +25,7 @@ export interface InitFlags extends FleetVerbFlags {
  * Implements `stoke fleet init`: creates or checks the streams, and prints the accounts to configure. With `--from`, also
  * fills a channel.
  */
-export async function initFleet(flags: InitFlags): Promise<number> {
+export async function initFleet(flags: InitFlags): Promise<Answer> {
   const { from } = flags
   if (from !== undefined && (flags.dryRun === true || flags.newEpoch === true))
     throw new UsageError(
@@ -39,35 +40,29 @@ export async function initFleet(flags: InitFlags): Promise<number> {
     })
     const publication = from === undefined ? undefined : await fill(from, open)
     const accounts = writeAccounts()
-    if (flags.json === true) {
-      printJson({ ...report, permissions: describePermissions(), accounts, ...defined({ publication }) })
-      return publication === undefined ? EXIT_OK : exitOf(publication)
-    }
-    printLine(
-      '# Accounts for the configuration of the servers. Add one user for each host of agents. Replace <administrator>,\n' +
-        '# <publisher> and <agent> by public nkeys, and <host> by a host name with each dot as =2E. _INBOX_... is the inbox\n' +
-        '# prefix of the user.',
-    )
-    printLine(accounts)
-    printLine(`\nnats-server ${report.server} at ${fleet.address}`)
     const would = flags.dryRun === true ? 'would be ' : ''
-    printLine(
-      formatTable(
-        report.steps.map(({ part, outcome, detail = '' }) => [
-          part,
-          outcome === 'unchanged' ? outcome : `${would}${outcome}`,
-          detail,
-        ]),
-      ),
-    )
-    for (const warning of report.warnings) printLine(`warning: ${warning}`)
-    if (publication !== undefined) {
-      const exit = printReport(publication, {})
-      if (!publication.isFilled) printLine(describeUnfilled(publication))
-      return exit
+    const steps = report.steps.map(({ part, outcome, detail = '' }) => [
+      part,
+      outcome === 'unchanged' ? outcome : `${would}${outcome}`,
+      detail,
+    ])
+    return {
+      json: { ...report, permissions: describePermissions(), accounts, ...defined({ publication }) },
+      text: function* () {
+        yield '# Accounts for the configuration of the servers. Add one user for each host of agents. Replace <administrator>,\n' +
+          '# <publisher> and <agent> by public nkeys, and <host> by a host name with each dot as =2E. _INBOX_... is the inbox\n' +
+          '# prefix of the user.'
+        yield accounts
+        yield `\nnats-server ${report.server} at ${fleet.address}`
+        yield formatTable(steps)
+        yield* report.warnings.map(warning => `warning: ${warning}`)
+        if (publication !== undefined) {
+          yield* describeReport(publication)
+          if (!publication.isFilled) yield describeUnfilled(publication)
+        } else if (flags.dryRun !== true) yield 'next: stoke fleet publish ./skills'
+      },
+      exit: publication === undefined ? EXIT_OK : exitOf(publication),
     }
-    if (flags.dryRun !== true) printLine('next: stoke fleet publish ./skills')
-    return EXIT_OK
   })
 }
 

@@ -1,7 +1,8 @@
 import { shortDigest } from '@skillstoke/core/internal'
 import type { PublishedSkill, PublishReport } from '@skillstoke/fleet'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
-import { formatTable, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, toTerminalLine } from '../terminal/output.ts'
 
 const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
   published: 'published',
@@ -14,14 +15,9 @@ const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
 /** The outcomes that change a channel. */
 const CHANGES: readonly PublishedSkill['outcome'][] = ['published', 'removed']
 
-/** Prints what a change did. Returns the exit code. */
-export function printReport(
-  report: PublishReport,
-  { json = false, dryRun = false }: { readonly json?: boolean; readonly dryRun?: boolean },
-): number {
-  if (json) printJson(report)
-  else for (const line of describeReport(report, { isDryRun: dryRun })) printLine(line)
-  return exitOf(report)
+/** Answers what a change did. */
+export function toAnswer(report: PublishReport, isDryRun = false): Answer {
+  return { json: report, text: () => describeReport(report, { isDryRun }), exit: exitOf(report) }
 }
 
 /** Returns the exit code after a publication. */

@@ -7,11 +7,12 @@ import { FleetStatus, LivePublisher, type PublishOptions, type PublishReport } f
 import { readSecretFiles } from '../config/config.ts'
 import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
 import { findStateDirectory } from '../config/state-place.ts'
+import { printAnswer } from '../terminal/answer.ts'
 import { EXIT_INTERRUPTED, UsageError } from '../terminal/exit-code.ts'
 import { printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
 import { listenForSignals } from '../terminal/signals.ts'
 import { type ChangeFlags, toChannelOptions } from './change-channel.ts'
-import { describeReport, describeUnfilled, printReport } from './print-report.ts'
+import { describeReport, describeUnfilled, toAnswer } from './print-report.ts'
 import { ProgressLine } from './progress-line.ts'
 import { type OpenFleet, withPublisher } from './with-fleet.ts'
 
@@ -64,7 +65,7 @@ export async function publish(flags: PublishFlags, folder?: string): Promise<num
       throw new UsageError(
         `${JSON.stringify(source ?? folder ?? './skills')} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
       )
-    const exit = printReport(report, flags)
+    const exit = await printAnswer(toAnswer(report, dryRun), flags.json === true)
     if (!report.isFilled && flags.json !== true && (await hasAwaiting(open)))
       printLine(describeUnfilled(report))
     return exit

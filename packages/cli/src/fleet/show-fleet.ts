@@ -2,16 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
 import { type AgentState, type FleetReport, FleetStatus } from '@skillstoke/fleet'
+import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../terminal/exit-code.ts'
-import {
-  createPaint,
-  formatTable,
-  type Paint,
-  printJson,
-  printJsonLine,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { formatTable, paint, printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
 import { listenForSignals } from '../terminal/signals.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
@@ -22,13 +15,9 @@ export interface StatusFlags extends FleetVerbFlags {
 }
 
 /** Implements `stoke fleet log`: lists the versions of a skill. */
-export async function log(flags: FleetVerbFlags, name: string): Promise<number> {
+export async function log(flags: FleetVerbFlags, name: string): Promise<Answer> {
   return await withFleet(flags, async ({ publisher, inChannel }) => {
     const records = await publisher.history(name, inChannel)
-    if (flags.json === true) {
-      printJson(records)
-      return EXIT_OK
-    }
     const rows = records.map((record, index) => [
       String(record.version),
       record.kind === 'skill' ? shortDigest(record.revision) : '-',
@@ -48,29 +37,25 @@ export async function log(flags: FleetVerbFlags, name: string): Promise<number> 
         .filter(text => text !== '')
         .join('; '),
     ])
-    printLine(formatTable([['VERSION', 'REVISION', 'TIME (UTC)', 'BY', 'NOTE'], ...rows]))
-    return EXIT_OK
+    const head = ['VERSION', 'REVISION', 'TIME (UTC)', 'BY', 'NOTE']
+    return { json: records, text: () => [formatTable([head, ...rows])] }
   })
 }
 
 /** Implements `stoke fleet status`: shows the versions of a channel, and which agent serves what. */
-export async function status(flags: StatusFlags): Promise<number> {
-  return await withFleet(flags, async ({ fleet, inChannel }) => {
+export async function status(flags: StatusFlags): Promise<Answer | number> {
+  return await withFleet<Answer | number>(flags, async ({ fleet, inChannel }) => {
     const reader = new FleetStatus(fleet, inChannel)
-    const paint = createPaint(process.stdout.isTTY === true && !process.env['NO_COLOR'])
     if (flags.watch !== true) {
       const report = await reader.read()
-      if (flags.json === true) printJson(report)
-      else for (const line of describeStatus(report, paint)) printLine(line)
-      return report.counts.current === report.agents.length && report.refusals.length === 0
-        ? EXIT_OK
-        : EXIT_FINDINGS
+      const isCurrent = report.counts.current === report.agents.length && report.refusals.length === 0
+      return { json: report, text: () => describeStatus(report), exit: isCurrent ? EXIT_OK : EXIT_FINDINGS }
     }
     const abort = new AbortController()
     const stopListening = listenForSignals(() => abort.abort())
     try {
       while (!abort.signal.aborted) {
-        await showOnce(reader, paint, flags.json === true)
+        await showOnce(reader, flags.json === true)
         await sleep(WATCH_MS, undefined, { signal: abort.signal }).catch(() => undefined)
       }
       return EXIT_INTERRUPTED
@@ -81,27 +66,27 @@ export async function status(flags: StatusFlags): Promise<number> {
 }
 
 /** Shows the status in place of the last one. If the servers do not answer, the last one stays. */
-async function showOnce(reader: FleetStatus, paint: Paint, isJson: boolean): Promise<void> {
+async function showOnce(reader: FleetStatus, isJson: boolean): Promise<void> {
   const time = new Date().toTimeString().slice(0, 8)
   try {
     const report = await reader.read()
     const clear = process.stdout.isTTY === true ? '\u001b[2J\u001b[H' : ''
     if (isJson) printJsonLine(report)
-    else printLine(`${clear}${time}\n${describeStatus(report, paint).join('\n')}`)
+    else printLine(`${clear}${time}\n${describeStatus(report).join('\n')}`)
   } catch (thrown) {
     if (!SkillError.isInstance(thrown, 'IO_FAILED')) throw thrown
     process.stderr.write(`${time}  ${toTerminalLine(thrown.message)}; asking again\n`)
   }
 }
 
-const COLORS: Readonly<Record<AgentState, Parameters<Paint>[0]>> = {
+const COLORS: Readonly<Record<AgentState, Parameters<typeof paint>[0]>> = {
   current: 'green',
   behind: 'yellow',
   held: 'yellow',
   stale: 'red',
 }
 
-function describeStatus(report: FleetReport, paint: Paint): readonly string[] {
+function describeStatus(report: FleetReport): readonly string[] {
   const { channel, channels, servers, serverVersion, digest, skills, agents, counts, refusals } = report
   const lines = [
     `${paint('bold', channel)}  ${skills.length} ${skills.length === 1 ? 'skill' : 'skills'}  ${shortDigest(digest)}  nats-server ${serverVersion} at ${servers}`,

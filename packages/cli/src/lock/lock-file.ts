@@ -1,11 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { findPathFault, isGitName, toMessage } from '@skillstoke/core/internal'
+import { findPathFault, isGitName } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import { describeJsonFault } from '../config/json-fault.ts'
+import { readIfThere } from '../config/read-text.ts'
 import { realPath } from '../config/real-path.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 
@@ -50,7 +51,7 @@ export function hasLock(config: Config): boolean {
  */
 export function readLock(config: Config): LockedSkills {
   const path = join(projectFolder(config), LOCK_FILE_NAME)
-  const text = readIfThere(path)
+  const text = readIfThere(path, `${path} cannot be read`)
   if (text === undefined) return {}
   const json = parseJson(text, path)
   const parsed = lockFile.safeParse(json)
@@ -132,7 +133,7 @@ export function readForeignNames(config: Config): ReadonlySet<string> {
     join(projectFolder(config), 'skills-lock.json'),
     join(homedir(), '.agents', '.skill-lock.json'),
   ]) {
-    const text = readIfThere(path)
+    const text = readIfThere(path, `${path} cannot be read`)
     if (text === undefined) continue
     try {
       const { skills } = JSON.parse(text) as { skills?: unknown }
@@ -143,15 +144,6 @@ export function readForeignNames(config: Config): ReadonlySet<string> {
     }
   }
   return names
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new UsageError(`${path} cannot be read: ${toMessage(thrown)}`, { cause: thrown })
-  }
 }
 
 function parseJson(text: string, path: string): unknown {

@@ -1,5 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import type { ServerEntry } from './client-table.ts'
 
 /** The protocol versions with which a server is tried. */
@@ -69,7 +69,7 @@ async function createTransport(
     const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
     const token = server.tokenVariable === undefined ? undefined : environment[server.tokenVariable]
     const authorization = token === undefined ? server.authorization : `Bearer ${token}`
-    const headers = authorization === undefined ? {} : { Authorization: authorization }
+    const headers = defined({ Authorization: authorization })
     const transport = new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers } })
     const hint =
       server.tokenVariable === undefined || token !== undefined
@@ -79,11 +79,7 @@ async function createTransport(
   }
   const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio')
   const { command, args, env: own } = server
-  const env = Object.fromEntries(
-    Object.entries({ ...environment, ...own }).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined,
-    ),
-  )
+  const env = defined({ ...environment, ...own }) as Record<string, string>
   const transport = new StdioClientTransport({ command, args: [...args], env, stderr: 'pipe' })
   let errors = ''
   transport.stderr?.on('data', (data: Buffer) => (errors = `${errors}${data.toString()}`.slice(-MAX_STDERR)))
@@ -106,6 +102,6 @@ async function useAll(client: Client): Promise<Omit<ServerCheck, 'version' | 'ok
     tools: tools.length,
     prompts: prompts.length,
     resources: resources.length,
-    ...(entries === undefined ? {} : { skills: entries }),
+    ...defined({ skills: entries }),
   }
 }

@@ -16,11 +16,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { toMessage } from '@skillstoke/core/internal'
 import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
 import { parse as parseToml, stringify as stringifyToml } from 'smol-toml'
+import { readIfThere } from '../config/read-text.ts'
 import { replaceFile } from '../config/replace-file.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 import type { McpClient } from './client-table.ts'
 
 type Entry = Readonly<Record<string, unknown>>
+
+const UNREADABLE = 'the configuration cannot be read'
 
 /** What an edit of a configuration file would change. */
 export interface ConfigEdit {
@@ -46,7 +49,7 @@ export function editConfig(
   name: string,
   given: Entry | undefined,
 ): ConfigEdit {
-  const before = readConfig(path)
+  const before = readIfThere(path, UNREADABLE)
   const known = findEntry(client, path, name, before)
   const entry = toMerged(known, given)
   if (entry === undefined ? known === undefined : isDeepStrictEqual(known, toPlain(entry)))
@@ -78,7 +81,7 @@ export function findEntry(
   client: McpClient,
   path: string,
   name: string,
-  text: string | undefined = readConfig(path),
+  text: string | undefined = readIfThere(path, UNREADABLE),
 ): Entry | undefined {
   let value: unknown = text === undefined ? undefined : parseConfig(client, path, text)
   for (const key of [...client.keys, name])
@@ -137,15 +140,6 @@ export function renderEntry({ format, keys }: McpClient, name: string, entry: En
   let value: unknown = { [name]: entry }
   for (const key of keys.toReversed()) value = { [key]: value }
   return `${JSON.stringify(value, undefined, 2)}\n`
-}
-
-function readConfig(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new UsageError(`the configuration cannot be read: ${toMessage(thrown)}`, { cause: thrown })
-  }
 }
 
 function parseConfig({ format }: McpClient, path: string, text: string): unknown {

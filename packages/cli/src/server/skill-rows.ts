@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { SkillRow } from '@skillstoke/core/internal'
 import { keyOfRow } from '../client/row-key.ts'
 
@@ -23,7 +24,7 @@ export class SkillRows {
     this.#rows = rows.map(row => {
       const place = keyOfRow(row)
       const known = before.get(place)
-      const kept = known !== undefined && isSame(known, row) ? known : row
+      const kept = known !== undefined && isDeepStrictEqual(known, row) ? known : row
       if (kept === row) changed.push(row)
       byPlace.set(place, kept)
       return kept
@@ -31,18 +32,4 @@ export class SkillRows {
     this.#byPlace = byPlace
     return { changed, gone: [...before].flatMap(([place, row]) => (byPlace.has(place) ? [] : row)) }
   }
-}
-
-function isSame(a: SkillRow, b: SkillRow): boolean {
-  return (
-    a.name === b.name &&
-    a.status === b.status &&
-    a.revision === b.revision &&
-    a.serving === b.serving &&
-    a.description === b.description &&
-    a.tokens === b.tokens &&
-    a.usage?.count === b.usage?.count &&
-    JSON.stringify(a.copies) === JSON.stringify(b.copies) &&
-    (a.diagnostics === b.diagnostics || JSON.stringify(a.diagnostics) === JSON.stringify(b.diagnostics))
-  )
 }

@@ -2,7 +2,7 @@ import type { SkillRuntime } from '@skillstoke/core'
 import type { ApiClient } from '../client/api-client.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { findRunningDev } from '../server/run-file.ts'
-import { createPaint } from '../terminal/output.ts'
+import { paint } from '../terminal/output.ts'
 import { type OpenOptions, openSkills } from './open-skills.ts'
 
 /** Where an answer comes from: a running `stoke dev`, or a scan of the sources. */
@@ -36,5 +36,5 @@ export function describeSource(from: AnswerSource, config: Config): string {
     from.kind === 'dev'
       ? `answered by the running dev at ${from.url} (process ${from.pid})`
       : `scanned just now, because no running dev has these roots (${pathsOf(config).join(', ')}) and this state directory`
-  return createPaint(config.hasColor)('dim', words)
+  return paint('dim', words)
 }

@@ -11,10 +11,9 @@ import { Readable } from 'node:stream'
 import type { ChatInput, Typed } from './chat-input.ts'
 import { EXIT_INTERRUPTED } from './exit-code.ts'
 import { MessageComposer } from './message-composer.ts'
-import type { Paint } from './output.ts'
+import { paint } from './output.ts'
 
 export interface ChatTerminalOptions {
-  readonly paint: Paint
   /** Completes a line, in the form of `node:readline`. @default no completion */
   readonly complete?: (line: string) => [string[], string]
   /** @default '> ' */
@@ -101,7 +100,7 @@ export class ChatTerminal implements ChatInput, Disposable {
   }
 
   async readAnswer(question: string): Promise<Typed> {
-    return await this.#read(false, this.#options.paint('yellow', `${question} `))
+    return await this.#read(false, paint('yellow', `${question} `))
   }
 
   async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -140,7 +139,7 @@ export class ChatTerminal implements ChatInput, Disposable {
   }
 
   get #prompt(): string {
-    const { paint, prompt = '> ' } = this.#options
+    const { prompt = '> ' } = this.#options
     return paint('cyan', prompt)
   }
 
@@ -219,7 +218,6 @@ export class ChatTerminal implements ChatInput, Disposable {
   }
 
   #promptAgain(): void {
-    const { paint } = this.#options
     this.#lines.setPrompt(this.#composer.isOpen ? paint('cyan', CONTINUED_PROMPT) : this.#prompt)
     this.#lines.prompt()
   }
@@ -239,7 +237,7 @@ export class ChatTerminal implements ChatInput, Disposable {
       this.#finish({ kind: 'interrupted' })
       return
     }
-    if (isEmpty) process.stdout.write(this.#options.paint('dim', 'press Ctrl-C again to end, or Ctrl-D\n'))
+    if (isEmpty) process.stdout.write(paint('dim', 'press Ctrl-C again to end, or Ctrl-D\n'))
     this.#promptAgain()
   }
 
@@ -249,9 +247,7 @@ export class ChatTerminal implements ChatInput, Disposable {
     this.#interrupts++
     this.#work.abort()
     if (this.#interrupts === 2)
-      process.stdout.write(
-        this.#options.paint('dim', '\nstill stopping; press Ctrl-C again to end at once\n'),
-      )
+      process.stdout.write(paint('dim', '\nstill stopping; press Ctrl-C again to end at once\n'))
     if (this.#interrupts < 3) return
     this[Symbol.dispose]()
     process.exit(EXIT_INTERRUPTED)

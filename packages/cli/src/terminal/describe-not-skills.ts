@@ -1,6 +1,6 @@
 import { isMisnamed } from '@skillstoke/core/internal'
 import type { NotSkill } from '@skillstoke/core/source'
-import { type Paint, toAdvice, toTerminalText } from './output.ts'
+import { paint, toAdvice, toTerminalText } from './output.ts'
 
 const MAX_NAMES = 10
 
@@ -10,7 +10,6 @@ const MAX_NAMES = 10
  */
 export function describeNotSkills(
   expected: readonly NotSkill[],
-  paint: Paint,
   options: readonly string[],
 ): string | undefined {
   const found = expected.toSorted((a, b) => Number(isMisnamed(b)) - Number(isMisnamed(a)))

@@ -2,19 +2,16 @@ import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { type Diagnostic, type SkillExplanation, type SkillStatus, showHiddenText } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
+import { hasColor } from '../config/color.ts'
 import { leadsOut } from '../config/real-path.ts'
 import { toCommandLine } from './command-line.ts'
 import { nameProgram } from './program-name.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Colors text, or returns it unchanged if colors are off. */
-export type Paint = (style: Style, text: string) => string
-
-export function createPaint(hasColor: boolean): Paint {
-  return hasColor
-    ? (style, text) => styleText(style, text, { validateStream: false })
-    : (_style, text) => text
+/** Colors text, unless it goes to no terminal or the user wants no colors. */
+export function paint(style: Style, text: string): string {
+  return hasColor() ? styleText(style, text, { validateStream: false }) : text
 }
 
 // Characters that JSON leaves unescaped, although a terminal acts on them or hides them: C1 controls, line separators,
@@ -91,7 +88,7 @@ const STATUS_STYLES: Readonly<Record<SkillStatus, Style>> = {
   disabled: 'dim',
 }
 
-export function paintStatus(status: SkillStatus, paint: Paint): string {
+export function paintStatus(status: SkillStatus): string {
   return paint(STATUS_STYLES[status], status)
 }
 
@@ -108,11 +105,7 @@ export function formatPlace(diagnostic: Diagnostic): string {
   return describePlace(path === undefined ? diagnostic : { ...diagnostic, path: nearPath(path) })
 }
 
-export function formatDiagnostic(
-  diagnostic: Diagnostic,
-  paint: Paint,
-  options: readonly string[] = [],
-): string {
+export function formatDiagnostic(diagnostic: Diagnostic, options: readonly string[] = []): string {
   const style = diagnostic.severity === 'error' ? 'red' : diagnostic.severity === 'warning' ? 'yellow' : 'dim'
   const place = formatPlace(diagnostic)
   const message = toTerminalLine(diagnostic.message)
@@ -121,8 +114,8 @@ export function formatDiagnostic(
 }
 
 /** Prints diagnostics on standard error, apart from the result. */
-export function printFindings(findings: readonly Diagnostic[], paint: Paint): void {
-  for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
+export function printFindings(findings: readonly Diagnostic[]): void {
+  for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding)}\n`)
 }
 
 /** Moves broken skills to the start of the list. All other skills keep their order. */
@@ -155,7 +148,7 @@ function widthOf(cell: string): number {
 }
 
 /** Colors a unified diff for a terminal. */
-export function paintDiff(text: string, paint: Paint): string {
+export function paintDiff(text: string): string {
   return toTerminalText(text)
     .split('\n')
     .map(line =>
@@ -167,9 +160,8 @@ export function paintDiff(text: string, paint: Paint): string {
 /** Formats the steps by which a skill reaches a conversation. */
 export function formatSteps(
   { steps }: SkillExplanation,
-  { options, hasColor }: { readonly options: readonly string[]; readonly hasColor: boolean },
+  { options }: { readonly options: readonly string[] },
 ): string {
-  const paint = createPaint(hasColor)
   return formatTable(
     steps.map(({ step, ok, detail }) => [
       ok ? paint('green', 'yes') : paint('red', 'no'),

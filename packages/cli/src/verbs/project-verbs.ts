@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { describeSourceForms } from '../config/source-kinds.ts'
-import { act } from './act.ts'
+import { act, actAlone } from './act.ts'
 import { collect, withAccessOptions, withRootOptions } from './verb-options.ts'
 
 const CONFIRM_HIDDEN =
@@ -101,10 +101,7 @@ function addAttach(program: Command): void {
       'after',
       '\nExits with 1 if the project uses no SDK that has an adapter. Writes no files.\n\nExamples:\n  stoke attach\n  stoke attach ai-sdk\n  stoke attach @openai/agents > agent.ts',
     )
-    .action(async (sdk: string | undefined, { json }: { json?: boolean }) => {
-      const { attach } = await import('../commands/attach.ts')
-      process.exitCode = attach(sdk, { json: json === true, folder: process.cwd() })
-    })
+    .action(actAlone(async () => (await import('../commands/attach.ts')).attach))
 }
 
 function withProjectOptions(command: Command): Command {
