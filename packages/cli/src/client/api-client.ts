@@ -20,7 +20,7 @@ import {
   type ServerEvent,
 } from './api-types.ts'
 import type { ChatEvent, ChatRequest } from './chat-types.ts'
-import { readJsonLines } from './json-lines.ts'
+import { readJsonLines, readParts } from './json-lines.ts'
 
 export interface ApiClientOptions {
   /** Address of the server, for example `http://127.0.0.1:4114`. @default the server that sent the page */
@@ -270,25 +270,18 @@ export class ApiClient {
     signal: AbortSignal | undefined,
     onOpen: () => void,
   ): AsyncGenerator<{ id: string | undefined; event: ServerEvent }, void, undefined> {
-    const { body } = await this.#api.events.$get(
+    const response = await this.#api.events.$get(
       {},
-      { headers: lastId === undefined ? {} : { 'last-event-id': lastId }, init: { signal: signal ?? null } },
+      { headers: defined({ 'last-event-id': lastId }), init: { signal: signal ?? null } },
     )
     onOpen()
     const received: { id: string | undefined; event: ServerEvent }[] = []
     const parser = createParser({
       onEvent: ({ id, data }) => received.push({ id, event: JSON.parse(data) as ServerEvent }),
     })
-    const reader = (body as ReadableStream<Uint8Array<ArrayBuffer>>)
-      .pipeThrough(new TextDecoderStream())
-      .getReader()
-    try {
-      for (let part = await reader.read(); !part.done; part = await reader.read()) {
-        parser.feed(part.value)
-        yield* received.splice(0)
-      }
-    } finally {
-      await reader.cancel().catch(() => undefined) // fails if the stream is broken
+    for await (const part of readParts(response)) {
+      parser.feed(part)
+      yield* received.splice(0)
     }
   }
 }

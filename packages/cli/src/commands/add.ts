@@ -1,13 +1,13 @@
 import { existsSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import type { Skill } from '@skillstoke/core'
-import { describeNewCapabilities, replaceFolder, shortDigest, toMessage } from '@skillstoke/core/internal'
-import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
+import { describeNewCapabilities, shortDigest, toMessage } from '@skillstoke/core/internal'
+import { openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { realPath } from '../config/real-path.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
+import { copySkill } from '../lock/copy-skill.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
-import { type CopiedFiles, carryLeftOut } from '../lock/left-out-files.ts'
 import {
   findFolderFault,
   type LockedSkill,
@@ -15,7 +15,6 @@ import {
   projectFolder,
   readForeignNames,
   readLock,
-  writeLock,
 } from '../lock/lock-file.ts'
 import { noteSource } from '../skills/named-places.ts'
 import type { Answer } from '../terminal/answer.ts'
@@ -56,26 +55,32 @@ export async function add(
       )
   }
   await using lock = await openWriteLock(config.stateDirectory)
-  const after = await lock.run(async () => {
+  const copied = await lock.run(async () => {
     const before = readLock(config)
     const isThere = new Map<Skill, boolean>()
     for (const skill of chosen) {
       const target = { source: available.flag, folder: join(root, skill.name) }
       isThere.set(skill, await checkTarget(skill, target, before, config, flags.force))
     }
-    let after: LockedSkills = before
+    const copied: LockedSkill[] = []
     for (const skill of chosen) {
-      if (isThere.get(skill) !== true) await install(skill, available, root, before[skill.name]?.files ?? {})
-      const folder = relative(project, join(root, skill.name))
-      after = { ...after, [skill.name]: toLocked(skill, available, available.flag, folder) }
-      // Writes the lock file after each skill, so that the lock file is correct even if this process is killed.
-      await writeLock(config, after)
+      const place = { source: available.flag, path: relative(project, join(root, skill.name)) }
+      copied.push(
+        await copySkill(skill, available, { ...place, isThere: isThere.get(skill) === true }, config),
+      )
     }
-    return after
+    return copied
   })
   // Records the source, so that `stoke update` may read the source without `--local`.
   await noteSource(config.stateDirectory, available.flag)
-  const added = await Promise.all(chosen.map(skill => describeAdded(skill, after, available)))
+  const added = await Promise.all(
+    chosen.map(async (skill, index) => ({
+      name: skill.name,
+      ...(copied[index] as LockedSkill),
+      leftOut: await available.findLeftOut(skill),
+      seconds: available.findSeconds(skill),
+    })),
+  )
   return {
     json: added,
     text: () => added.flatMap((each, index) => [...describe(each, chosen[index] as Skill)]),
@@ -89,15 +94,6 @@ interface AddedSkill extends LockedSkill {
   readonly leftOut: readonly string[]
   /** Other folders of the source that have a skill of the same name. */
   readonly seconds: readonly string[]
-}
-
-async function describeAdded(skill: Skill, locked: LockedSkills, available: Available): Promise<AddedSkill> {
-  return {
-    name: skill.name,
-    ...(locked[skill.name] as LockedSkill),
-    leftOut: await available.findLeftOut(skill),
-    seconds: available.findSeconds(skill),
-  }
 }
 
 function* describe({ name, path, revision, leftOut, seconds }: AddedSkill, skill: Skill): Generator<string> {
@@ -142,35 +138,6 @@ async function refuseHidden(
     throw new UsageError(
       `nothing was added: ${hiding.join(', ')} ${hiding.length === 1 ? 'has' : 'have'} hidden text; check the places above, then use --confirm-hidden if it is intended`,
     )
-}
-
-/**
- * Replaces the folder of a skill in `root` with a new folder that contains the files of the skill, and the files of the
- * replaced folder that no skill contains.
- * @param copied the files that were copied into the replaced folder
- */
-export async function install(
-  skill: Skill,
-  available: Available,
-  root: string,
-  copied: CopiedFiles,
-): Promise<void> {
-  const files = await available.read(skill)
-  const swap = { fileSystem: new NodeFileSystem(), root, location: skill.name }
-  const replaced = await replaceFolder(swap, files, new Date().toISOString().replaceAll(/[:.]/g, '-'))
-  if (replaced !== undefined)
-    await carryLeftOut({ from: replaced, to: join(root, skill.name), inside: root }, copied)
-}
-
-export function toLocked(skill: Skill, available: Available, source: string, path: string): LockedSkill {
-  return {
-    source,
-    location: skill.location,
-    version: available.version,
-    path: path.replaceAll('\\', '/'),
-    revision: skill.revision,
-    files: Object.fromEntries(skill.files.map(file => [file.path, file.digest])),
-  }
 }
 
 function choose(

@@ -16,7 +16,7 @@ import {
 import { TextView } from '../chat/text-view.ts'
 import { toCallSettings } from '../chat/tool-approval.ts'
 import type { Confirmation } from '../chat/tool-confirmation.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, toOptions } from '../config/config.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { countTokens } from '../skills/tokens.ts'
 import type { Answer } from '../terminal/answer.ts'
@@ -28,7 +28,7 @@ import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
 import { PipedInput } from '../terminal/piped-input.ts'
 import { findProgramName } from '../terminal/program-name.ts'
-import { listenForSignals } from '../terminal/signals.ts'
+import { abortOnSignal } from '../terminal/signals.ts'
 
 export interface ChatFlags {
   readonly json?: boolean
@@ -51,17 +51,15 @@ export interface ChatFlags {
 export async function chat(config: Config, flags: ChatFlags, named?: string): Promise<Answer | number> {
   checkFlags(flags, named)
   if (flags.list) return await listConversations(config)
-  const end = new AbortController()
   await using parts = new Parts()
-  parts.defer(listenForSignals(() => end.abort()))
+  const { signal } = parts.use(abortOnSignal())
   const { skills, store, agent } = await openAgent(config, flags, parts)
   const id = named ?? (await createConversationId(store))
   const stored = await store.read(CHAT_TENANT, id)
   const session = await ChatSession.open({ id, skills, agent })
-  const { input, view } = openEnds(session, config, { ...flags, signal: end.signal }, parts)
+  const { input, view } = openEnds(session, config, { ...flags, signal }, parts)
   parts.defer(skills.subscribe(update => view.updated(update, session.describeNext())))
-  const { model, baseUrl } = flags
-  const repeated = Object.entries(defined({ '--model': model, '--base-url': baseUrl })).flat()
+  const repeated = toOptions({ model: flags.model, baseUrl: flags.baseUrl })
   view.opened({
     id,
     messages: stored.length,

@@ -88,32 +88,18 @@ export async function grant(
       const unasked = granted.filter(word => !asked.includes(word))
       if (unasked.length > 0)
         yield `metadata.capabilities does not ask for ${toTerminalLine(unasked.join(' '))}; only scripts that are not commands get it`
-      yield* warn({ asked, granted, missing, refusal }).map(text => paint('yellow', toTerminalLine(text)))
+      const unknown = asked.filter(word => !isCapability(word))
+      const warnings = [
+        unknown.length > 0 && `it asks for unknown capabilities: ${unknown.join(' ')}`,
+        missing.length > 0 && `it asks for more: ${missing.join(' ')}`,
+        ...granted.map(findNothing),
+        refusal !== null && `with these grants, no script of the skill starts from this folder: ${refusal}`,
+        granted.includes('exec') &&
+          'exec disables the permissions of Node; only a sandbox contains the scripts then',
+      ]
+      for (const text of warnings) if (text) yield paint('yellow', toTerminalLine(text))
     },
   }
-}
-
-/** Returns what a person should know about the grants of a skill. */
-function warn({
-  asked,
-  granted,
-  missing,
-  refusal,
-}: {
-  readonly asked: readonly string[]
-  readonly granted: readonly string[]
-  readonly missing: readonly string[]
-  readonly refusal: string | null
-}): string[] {
-  const unknown = asked.filter(word => !isCapability(word))
-  return [
-    unknown.length > 0 && `it asks for unknown capabilities: ${unknown.join(' ')}`,
-    missing.length > 0 && `it asks for more: ${missing.join(' ')}`,
-    ...granted.map(findNothing),
-    refusal !== null && `with these grants, no script of the skill starts from this folder: ${refusal}`,
-    granted.includes('exec') &&
-      'exec disables the permissions of Node; only a sandbox contains the scripts then',
-  ].filter(text => typeof text === 'string')
 }
 
 /**

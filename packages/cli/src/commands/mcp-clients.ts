@@ -72,7 +72,7 @@ export function uninstallClient(
 ): Answer {
   const client = MCP_CLIENTS[id]
   const scopes = scope === undefined ? CONFIG_SCOPES : [scope]
-  const files = scopes.flatMap(each => client.pathOf(each, placesOf()) ?? [])
+  const files = listFiles(client, scopes).map(({ path }) => path)
   const edits = files
     .map(path => editConfig(client, path, name, undefined))
     .filter(({ isChanged }) => isChanged)
@@ -96,10 +96,7 @@ export function printClientConfig(id: McpClientId, config: Config, options: Clie
   checkName(options.name)
   const entry = client.toEntry(toServer(config, options))
   const text = renderEntry(client, options.name, entry)
-  const paths = CONFIG_SCOPES.flatMap(scope => {
-    const path = client.pathOf(scope, placesOf())
-    return path === undefined ? [] : [{ scope, path }]
-  })
+  const paths = listFiles(client)
   return {
     json: { client: id, name: options.name, entry, text, paths },
     text: () => {
@@ -195,6 +192,17 @@ function placesOf(): ClientPlaces {
   return { home: given['HOME'] ?? homedir(), project: process.cwd(), platform, environment: given }
 }
 
+/** Lists the files of a client that exist or could exist. */
+function listFiles(
+  client: McpClient,
+  scopes: readonly ConfigScope[] = CONFIG_SCOPES,
+): readonly { readonly scope: ConfigScope; readonly path: string }[] {
+  return scopes.flatMap(scope => {
+    const path = client.pathOf(scope, placesOf())
+    return path === undefined ? [] : { scope, path }
+  })
+}
+
 function toServer(config: Config, { url, tokenEnv: tokenVariable, ...tools }: ClientFlags): ServerEntry {
   if (url !== undefined) {
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
@@ -232,11 +240,10 @@ function findFile(
 
 /** Finds the server in the files of a client. The file of the project wins, as in most clients. */
 function findInstalled(client: McpClient, name: string): Installed | undefined {
-  for (const scope of CONFIG_SCOPES) {
-    const path = client.pathOf(scope, placesOf())
-    const entry = path === undefined ? undefined : findEntry(client, path, name)
+  for (const { path } of listFiles(client)) {
+    const entry = findEntry(client, path, name)
     const server = entry === undefined ? undefined : toServerEntry(entry)
-    if (path !== undefined && server !== undefined) return { client, path, server }
+    if (server !== undefined) return { client, path, server }
   }
   return undefined
 }

@@ -9,7 +9,7 @@ import {
 } from '../server/served-skills.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { listenForSignals } from '../terminal/signals.ts'
+import { abortOnSignal } from '../terminal/signals.ts'
 import type { ClientFlags } from './mcp-clients.ts'
 
 interface McpFlags extends ClientFlags {
@@ -32,15 +32,13 @@ export async function mcp(config: Config, flags: McpFlags): Promise<Answer | num
   }
   keepOutputClean()
   const logger = createErrorLogger(flags.verbose)
-  const end = new AbortController()
-  const stopSignals = listenForSignals(() => end.abort())
+  using end = abortOnSignal()
   await using skills = await openServedSkills(config, logger)
   await using server = createSkillsServer(skills, { ...toServerOptions(config, flags), logger })
   for (const { code, message } of skills.current.sources().flatMap(({ diagnostics }) => diagnostics))
     if (code === 'ROOT_MISSING') logger.warn(message)
   logger.info(describeServed(skills))
   await server.serveStdio({ signal: end.signal })
-  stopSignals()
   return EXIT_OK
 }
 

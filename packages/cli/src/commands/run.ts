@@ -18,6 +18,7 @@ import type { Config } from '../config/config.ts'
 import { describeJsonFault } from '../config/json-fault.ts'
 import { readText } from '../config/read-text.ts'
 import { openSkills } from '../skills/open-skills.ts'
+import type { Answer } from '../terminal/answer.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../terminal/exit-code.ts'
 import {
@@ -31,7 +32,7 @@ import {
   toTerminalOutput,
 } from '../terminal/output.ts'
 import { findProgramName } from '../terminal/program-name.ts'
-import { listenForSignals } from '../terminal/signals.ts'
+import { abortOnSignal } from '../terminal/signals.ts'
 
 export interface RunFlags {
   readonly json?: boolean
@@ -54,9 +55,8 @@ export async function run(
   named: string,
   path: string | undefined,
   args: readonly string[],
-): Promise<number> {
-  const end = new AbortController()
-  const stopSignals = listenForSignals(() => end.abort())
+): Promise<Answer | number> {
+  using end = abortOnSignal()
   try {
     await using skills = await openSkills(config, {
       watching: flags.watch ? 'auto' : 'off',
@@ -68,7 +68,7 @@ export async function run(
       const skill = skills.current.get(named)
       // Loads the code before listing it, because some problems appear only when code is loaded.
       await skills.scripts.reload(skill.name)
-      return listScripts(skill, skills, config, flags.json === true)
+      return listScripts(skill, skills, config)
     }
     await noteContainment(skills)
     const { signal } = end
@@ -78,8 +78,6 @@ export async function run(
     if (!end.signal.aborted || thrown !== end.signal.reason) throw thrown
     process.stderr.write('interrupted\n')
     return EXIT_INTERRUPTED
-  } finally {
-    stopSignals()
   }
 }
 
@@ -251,21 +249,21 @@ async function readInput(given: string): Promise<unknown> {
   }
 }
 
-/** Prints the commands and scripts of a skill. */
-function listScripts(skill: Skill, skills: SkillRuntime, config: Config, isJson: boolean): number {
+/** Lists the commands and scripts of a skill. */
+function listScripts(skill: Skill, skills: SkillRuntime, config: Config): Answer {
   const { commands, scripts, granted, problems } = describeScripts(skill, skills)
-  if (isJson) {
-    printJson({ skill: skill.name, commands, scripts, granted, problems })
-    return EXIT_OK
+  return {
+    json: { skill: skill.name, commands, scripts, granted, problems },
+    text: function* () {
+      for (const problem of problems) printProblem(problem, 'note', config)
+      if (commands.length + scripts.length === 0) yield `${toTerminalLine(skill.name)} has nothing to run`
+      const rows = commands.map(({ id, description, inputSchema }) => [
+        paint('bold', toTerminalLine(id)),
+        `${shorten(description, 100)}  ${paint('dim', shorten(JSON.stringify(inputSchema), 200))}`,
+      ])
+      if (rows.length > 0) yield formatTable(rows)
+      yield* scripts.map(toTerminalLine)
+      if (granted.length > 0) yield paint('dim', `granted: ${granted.join(' ')}`)
+    },
   }
-  for (const problem of problems) printProblem(problem, 'note', config)
-  if (commands.length + scripts.length === 0) printLine(`${toTerminalLine(skill.name)} has nothing to run`)
-  const rows = commands.map(({ id, description, inputSchema }) => [
-    paint('bold', toTerminalLine(id)),
-    `${shorten(description, 100)}  ${paint('dim', shorten(JSON.stringify(inputSchema), 200))}`,
-  ])
-  if (rows.length > 0) printLine(formatTable(rows))
-  for (const path of scripts) printLine(toTerminalLine(path))
-  if (granted.length > 0) printLine(paint('dim', `granted: ${granted.join(' ')}`))
-  return EXIT_OK
 }

@@ -29,7 +29,7 @@ import {
 import { toSessionOptions } from '../server/session-key.ts'
 import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { toTerminalLine } from '../terminal/output.ts'
-import { listenForSignals } from '../terminal/signals.ts'
+import { abortOnSignal } from '../terminal/signals.ts'
 
 export interface ServeFlags extends ToolFlags {
   /** File that names the clients. @default one client, with the token of the last start */
@@ -71,8 +71,7 @@ export async function serve(config: Config, options: ServeFlags): Promise<number
     throw new UsageError(
       `stoke serve listens on ${host} only for clients that identify themselves; make a token with "stoke token <name> --clients clients.json", and start with --clients clients.json`,
     )
-  const end = new AbortController()
-  const stopSignals = listenForSignals(() => end.abort())
+  using end = abortOnSignal()
   await using audit = await openAuditLog(options.auditLog, message => logger.warn(message))
   // Clients may run on other machines, so they get no paths of this one.
   await using skills = await openServedSkills(config, logger, { hasDirectories: false })
@@ -89,24 +88,18 @@ export async function serve(config: Config, options: ServeFlags): Promise<number
   const server = createHttpServer(createApp(mcp, allowedHosts(config, clients?.file)).fetch, { maxSessions })
   using metrics = options.metricsPort === undefined ? undefined : await createMetrics(skills)
   const metricsServer =
-    metrics === undefined
-      ? undefined
-      : createHttpServer(request => answerMetrics(request, metrics), { maxSessions })
+    metrics && createHttpServer(request => answerMetrics(request, metrics), { maxSessions })
   try {
     const isRemembered = clients === undefined && config.server.token === undefined
     const used = await listenAs(identity, server, config.server, isRemembered)
     const metricsPort =
-      metricsServer === undefined || options.metricsPort === undefined
-        ? undefined
-        : await listenOn(metricsServer, '127.0.0.1', [options.metricsPort])
-    print(skills, `http://${toHostName(host)}:${used}`, {
-      ...{ file: clients?.file, token, metricsPort },
-      isGiven: config.server.token !== undefined,
-    })
+      metricsServer && (await listenOn(metricsServer, '127.0.0.1', [options.metricsPort ?? 0]))
+    const shown = config.server.token === undefined ? token : 'of SKILLSTOKE_TOKEN'
+    const who = clients === undefined ? `token    ${shown}` : describeClients(clients.file)
+    print(skills, { url: `http://${toHostName(host)}:${used}`, who, metricsPort })
     await ended(end.signal, server)
   } finally {
     await Promise.all([server, metricsServer].map(each => each && closeHttpServer(each)))
-    stopSignals()
   }
   return EXIT_OK
 }
@@ -146,22 +139,14 @@ async function answerMetrics(request: Request, metrics: Metrics): Promise<Respon
   return await metrics.toResponse()
 }
 
-function print(
-  skills: SkillRuntime,
-  url: string,
-  {
-    file,
-    token,
-    isGiven,
-    metricsPort,
-  }: {
-    readonly file: ClientsFile | undefined
-    readonly token: string
-    /** Whether the user chose the token, so that it is not printed. */
-    readonly isGiven: boolean
-    readonly metricsPort: number | undefined
-  },
-): void {
+interface Served {
+  readonly url: string
+  /** Describes who may use the server. */
+  readonly who: string
+  readonly metricsPort: number | undefined
+}
+
+function print(skills: SkillRuntime, { url, who, metricsPort }: Served): void {
   const warnings = skills.current
     .sources()
     .flatMap(({ diagnostics }) => diagnostics.filter(({ severity }) => severity !== 'info'))
@@ -172,7 +157,7 @@ function print(
     `mcp      ${url}/mcp`,
     `health   ${url}/healthz`,
     ...(metricsPort === undefined ? [] : [`metrics  http://127.0.0.1:${metricsPort}/metrics`]),
-    file !== undefined ? describeClients(file) : `token    ${isGiven ? 'of SKILLSTOKE_TOKEN' : token}`,
+    who,
     'stop with Ctrl-C',
   ]
   process.stderr.write(`${lines.join('\n')}\n`)

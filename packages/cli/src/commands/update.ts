@@ -1,19 +1,18 @@
-import { dirname, join } from 'node:path'
 import type { Digest, Skill } from '@skillstoke/core'
 import { describePlace, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
+import { copySkill } from '../lock/copy-skill.ts'
 import { describeChanged, type InstalledState, inspect } from '../lock/installed.ts'
-import { type LockedSkill, projectFolder, readLock, writeLock } from '../lock/lock-file.ts'
+import { type LockedSkill, projectFolder, readLock } from '../lock/lock-file.ts'
 import { isNamedSource } from '../skills/named-places.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { askYes } from '../terminal/ask.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
 import { nameProgram } from '../terminal/program-name.ts'
-import { install, toLocked } from './add.ts'
 
 export interface UpdateFlags {
   readonly json?: boolean
@@ -184,47 +183,35 @@ async function updateOne(
     return { ...same, kind: 'kept', to: skill.revision, note }
   }
   if (!isNewer && isThere && !isMoved) return { ...same, kind: 'current', note: '' }
-  const notes = [
-    ...(state.kind === 'missing' ? ['its folder was missing'] : []),
-    ...(isMoved ? [describeMove(entry.location, skill.location)] : []),
-  ]
-  const outcome = { ...same, to: skill.revision }
-  return await copyNewest({ entry, skill, isThere, outcome, notes }, available, config, flags)
+  return await copyNewest(entry, skill, state, available, config, flags)
 }
 
-/** A newer revision of a copied skill, which is about to be copied. */
-interface Newest {
-  readonly entry: LockedSkill
-  readonly skill: Skill
-  /** Whether the folder already contains the files. */
-  readonly isThere: boolean
-  readonly outcome: Omit<Outcome, 'kind' | 'note'>
-  readonly notes: readonly string[]
-}
-
+/** Copies a newer revision of a skill. */
 async function copyNewest(
-  { entry, skill, isThere, outcome, notes }: Newest,
+  entry: LockedSkill,
+  skill: Skill,
+  state: InstalledState,
   available: Available,
   config: Config,
   { check, confirmHidden }: UpdateFlags,
 ): Promise<Outcome> {
-  const { name } = outcome
+  const outcome = { name: skill.name, from: entry.revision, to: skill.revision }
   const hidden = await available.findHidden(skill)
   if (hidden.length > 0 && !confirmHidden) {
     const places = hidden.map(each => `${describePlace(each)}: ${each.message}`).join('; ')
-    return {
-      ...outcome,
-      kind: 'failed',
-      note: `not copied: ${places}; check it, then use --confirm-hidden to copy it`,
-    }
+    const note = `not copied: ${places}; check it, then use --confirm-hidden to copy it`
+    return { ...outcome, kind: 'failed', note }
   }
   const leftOut = await available.findLeftOut(skill)
-  const note = [...notes, ...(leftOut.length === 0 ? [] : [`left out: ${leftOut.join(', ')}`])].join('; ')
+  const notes = [
+    state.kind === 'missing' ? 'its folder was missing' : '',
+    skill.location === entry.location ? '' : describeMove(entry.location, skill.location),
+    leftOut.length === 0 ? '' : `left out: ${leftOut.join(', ')}`,
+  ]
+  const note = notes.filter(each => each !== '').join('; ')
   if (check) return { ...outcome, kind: 'available', note }
-  const root = dirname(join(projectFolder(config), entry.path))
-  if (!isThere) await install({ ...skill, name }, available, root, entry.files)
-  const now = toLocked(skill, available, entry.source, entry.path)
-  await writeLock(config, { ...readLock(config), [name]: now })
+  const isThere = state.revision === skill.revision
+  await copySkill(skill, available, { source: entry.source, path: entry.path, isThere }, config)
   return { ...outcome, kind: 'updated', note }
 }
 

@@ -183,22 +183,25 @@ export async function resolveConfig(
   }
 }
 
+/** Returns the options that name the same skills again. */
 function repeatOptions(flags: ConfigFlags): readonly string[] {
-  const each = (name: string, values: readonly string[] | string = []): string[] =>
-    [values].flat().flatMap(value => [name, value])
-  return [
-    ...each('--root', flags.root),
-    ...each('--source', flags.source),
-    ...each('--fleet', flags.fleet?.replace(/\/\/[^@/]*@/, '//…@')),
-    ...each('--trusted-key', flags.trustedKey),
-    ...each('--git-base-url', flags.gitBaseUrl),
-    ...each('--private-host', flags.privateHost),
-    ...each('--link-root', flags.linkRoot),
-    ...(flags.frozen === true ? ['--frozen'] : []),
-    ...(flags.includeSecrets === true ? ['--include-secrets'] : []),
-    ...each('--state', flags.state),
-    ...each('--config', flags.config),
-  ]
+  const { root, source, fleet, trustedKey, gitBaseUrl, privateHost, linkRoot } = flags
+  const { frozen, includeSecrets, state, config } = flags
+  return toOptions({
+    ...{ root, source, fleet: fleet?.replace(/\/\/[^@/]*@/, '//…@'), trustedKey, gitBaseUrl, privateHost },
+    ...{ linkRoot, frozen, includeSecrets, state, config },
+  })
+}
+
+type FlagValue = string | number | boolean | readonly string[] | undefined
+
+/** Writes flags as words of a command line, for example `{ linkRoot: ['a'] }` as `--link-root a`. */
+export function toOptions(flags: Readonly<Record<string, FlagValue>>): string[] {
+  return Object.entries(flags).flatMap(([name, value = false]) => {
+    const option = `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+    if (typeof value === 'boolean') return value ? [option] : []
+    return [value].flat().flatMap(each => [option, String(each)])
+  })
 }
 
 function resolveScope(flags: ConfigFlags, { scope }: ConfigFile): SkillScope | undefined {
@@ -303,16 +306,10 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
       isLinkTarget: isInside ?? true,
     }))
   }
-  const roots: RootConfig[] = DEFAULT_ROOTS.map(path => ({
-    label: path,
-    path,
-    isNamed: false,
-    isLinkTarget: true,
-  }))
   return [
-    ...roots,
-    { label: '~/.agents/skills', path: nearPath(userRoot()), isNamed: false, isLinkTarget: true },
-  ]
+    ...DEFAULT_ROOTS.map(path => ({ label: path, path })),
+    { label: '~/.agents/skills', path: nearPath(userRoot()) },
+  ].map(root => ({ ...root, isNamed: false, isLinkTarget: true }))
 }
 
 /** Returns the default root that all projects of the user share. */

@@ -17,7 +17,7 @@ import { ChatTerminal } from '../terminal/chat-terminal.ts'
 import { EXIT_OK } from '../terminal/exit-code.ts'
 import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
-import { listenForSignals } from '../terminal/signals.ts'
+import { abortOnSignal } from '../terminal/signals.ts'
 import { printCommands } from './command-printer.ts'
 import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
@@ -44,11 +44,10 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     terminal === undefined ? printLine(line) : terminal.print(`${line}\n`)
   const print = new DevPrinter({ print: printAbove, countTokens, config })
   const scope = defined({ scope: config.scope })
-  const end = new AbortController()
   {
     // Disposes the parts in reverse order when the block ends, even after an error.
     await using parts = new Parts()
-    parts.defer(listenForSignals(() => end.abort()))
+    const end = parts.use(abortOnSignal())
     const catalog = { countTokens, ...config.catalog }
     const skills = parts.use(
       await openSkills(config, { watching: 'auto', serves: true, runsScripts: true, runtime: { catalog } }),

@@ -10,7 +10,7 @@ import { findStateDirectory } from '../config/state-place.ts'
 import { printAnswer } from '../terminal/answer.ts'
 import { EXIT_INTERRUPTED, UsageError } from '../terminal/exit-code.ts'
 import { printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
-import { listenForSignals } from '../terminal/signals.ts'
+import { abortOnSignal } from '../terminal/signals.ts'
 import { type ChangeFlags, toChannelOptions } from './change-channel.ts'
 import { describeReport, describeUnfilled, toAnswer } from './print-report.ts'
 import { ProgressLine } from './progress-line.ts'
@@ -101,7 +101,8 @@ async function openSource(folder: string = './skills', place: string | undefined
 /** Publishes every change until the first signal. */
 async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlags): Promise<number> {
   const ended = Promise.withResolvers<void>()
-  const stopListening = listenForSignals(() => ended.resolve())
+  using end = abortOnSignal()
+  end.signal.addEventListener('abort', () => ended.resolve())
   const say = (line: string): void => {
     if (flags.json !== true) printLine(`${clock()}  ${line}`)
   }
@@ -110,7 +111,7 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
     else for (const line of describeReport(report)) say(line)
     if (!report.isFilled && flags.mirror === true) say(describeUnfilled(report))
   }
-  const live = new LivePublisher(open.publisher, runtime, {
+  await using _live = new LivePublisher(open.publisher, runtime, {
     ...open.inChannel,
     isMirror: flags.mirror === true,
     ...defined({ note: flags.note }),
@@ -123,14 +124,9 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
         )
     },
   })
-  try {
-    say('publishing each change; Ctrl-C ends this')
-    await ended.promise
-    return EXIT_INTERRUPTED
-  } finally {
-    await live.close()
-    stopListening()
-  }
+  say('publishing each change; Ctrl-C ends this')
+  await ended.promise
+  return EXIT_INTERRUPTED
 }
 
 function clock(): string {

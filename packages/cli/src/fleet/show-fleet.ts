@@ -5,7 +5,7 @@ import { type AgentState, type FleetReport, FleetStatus } from '@skillstoke/flee
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../terminal/exit-code.ts'
 import { formatTable, paint, printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
-import { listenForSignals } from '../terminal/signals.ts'
+import { abortOnSignal } from '../terminal/signals.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
 const WATCH_MS = 2_000
@@ -51,17 +51,12 @@ export async function status(flags: StatusFlags): Promise<Answer | number> {
       const isCurrent = report.counts.current === report.agents.length && report.refusals.length === 0
       return { json: report, text: () => describeStatus(report), exit: isCurrent ? EXIT_OK : EXIT_FINDINGS }
     }
-    const abort = new AbortController()
-    const stopListening = listenForSignals(() => abort.abort())
-    try {
-      while (!abort.signal.aborted) {
-        await showOnce(reader, flags.json === true)
-        await sleep(WATCH_MS, undefined, { signal: abort.signal }).catch(() => undefined)
-      }
-      return EXIT_INTERRUPTED
-    } finally {
-      stopListening()
+    using end = abortOnSignal()
+    while (!end.signal.aborted) {
+      await showOnce(reader, flags.json === true)
+      await sleep(WATCH_MS, undefined, { signal: end.signal }).catch(() => undefined)
     }
+    return EXIT_INTERRUPTED
   })
 }
 

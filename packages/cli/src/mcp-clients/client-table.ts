@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { defined } from '@skillstoke/core/internal'
 import type { ConfigScope, McpClientId } from './client-ids.ts'
 
 /** How a client reaches the server. */
@@ -61,44 +62,29 @@ type Bearer = (variable: string) => string
 
 /** Returns the entry in the form that most clients share. */
 function toCommonEntry(server: ServerEntry, bearer: Bearer, withTypes: boolean): Record<string, unknown> {
-  if (server.kind === 'stdio')
-    return {
-      ...(withTypes ? { type: 'stdio' } : {}),
-      command: server.command,
-      args: server.args,
-    }
-  return {
-    ...(withTypes ? { type: 'http' } : {}),
-    url: server.url,
-    ...(server.tokenVariable === undefined
-      ? {}
-      : { headers: { Authorization: `Bearer ${bearer(server.tokenVariable)}` } }),
+  const type = withTypes ? server.kind : undefined
+  if (server.kind === 'stdio') return defined({ type, command: server.command, args: server.args })
+  return defined({ type, url: server.url, headers: toHeaders(server.tokenVariable, bearer) })
+}
+
+function toHeaders(variable: string | undefined, bearer: Bearer): Record<string, string> | undefined {
+  return variable === undefined ? undefined : { Authorization: `Bearer ${bearer(variable)}` }
+}
+
+const toFeature =
+  (works: ClientFeature['works']) =>
+  (feature: string, note?: string): ClientFeature => ({ feature, works, ...defined({ note }) })
+const yes = toFeature('yes')
+const no = toFeature('no')
+const part = toFeature('part')
+const unknown = toFeature('unknown')
+
+/** Finds the file of the user, by default in the home folder, and the file of a project. */
+function pathsOf(user: string | ((places: ClientPlaces) => string), project?: string): McpClient['pathOf'] {
+  return (scope, places) => {
+    if (scope === 'project') return project === undefined ? undefined : join(places.project, project)
+    return typeof user === 'string' ? join(places.home, user) : user(places)
   }
-}
-
-const yes = (feature: string, note?: string): ClientFeature => toFeature(feature, 'yes', note)
-const no = (feature: string, note?: string): ClientFeature => toFeature(feature, 'no', note)
-const part = (feature: string, note: string): ClientFeature => toFeature(feature, 'part', note)
-const unknown = (feature: string): ClientFeature => toFeature(feature, 'unknown', undefined)
-
-function toFeature(feature: string, works: ClientFeature['works'], note: string | undefined): ClientFeature {
-  return { feature, works, ...(note === undefined ? {} : { note }) }
-}
-
-const inHome =
-  (...parts: readonly string[]) =>
-  ({ home }: ClientPlaces): string =>
-    join(home, ...parts)
-const inProject =
-  (...parts: readonly string[]) =>
-  ({ project }: ClientPlaces): string =>
-    join(project, ...parts)
-
-function pathsOf(
-  user: (places: ClientPlaces) => string,
-  project?: (places: ClientPlaces) => string,
-): McpClient['pathOf'] {
-  return (scope, places) => (scope === 'user' ? user(places) : project?.(places))
 }
 
 /** The folder of the default profile of VS Code. */
@@ -115,7 +101,7 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
     id: 'claude-code',
     title: 'Claude Code',
     checked: `${CHECKED}, changelog to 2.1.240 and reports to 2.1.303`,
-    pathOf: pathsOf(inHome('.claude.json'), inProject('.mcp.json')),
+    pathOf: pathsOf('.claude.json', '.mcp.json'),
     format: 'json',
     keys: ['mcpServers'],
     toEntry: server => toCommonEntry(server, variable => `\${${variable}}`, true),
@@ -139,17 +125,14 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
     checked: `${CHECKED}, reports to 0.159.3`,
     pathOf: pathsOf(
       ({ home, environment }) => join(environment['CODEX_HOME'] ?? join(home, '.codex'), 'config.toml'),
-      inProject('.codex', 'config.toml'),
+      '.codex/config.toml',
     ),
     format: 'toml',
     keys: ['mcp_servers'],
     toEntry: server =>
       server.kind === 'stdio'
         ? { command: server.command, args: server.args }
-        : {
-            url: server.url,
-            ...(server.tokenVariable === undefined ? {} : { bearer_token_env_var: server.tokenVariable }),
-          },
+        : defined({ url: server.url, bearer_token_env_var: server.tokenVariable }),
     afterInstall: 'Start a new session. Codex reads a project file only in a trusted project.',
     promptForm: 'no prompts; ask for the skill by its name',
     features: [
@@ -167,7 +150,7 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
     id: 'cursor',
     title: 'Cursor',
     checked: `${CHECKED}, documentation only`,
-    pathOf: pathsOf(inHome('.cursor', 'mcp.json'), inProject('.cursor', 'mcp.json')),
+    pathOf: pathsOf('.cursor/mcp.json', '.cursor/mcp.json'),
     format: 'jsonc',
     keys: ['mcpServers'],
     toEntry: server => toCommonEntry(server, variable => `\${env:${variable}}`, false),
@@ -188,7 +171,7 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
     id: 'vscode',
     title: 'VS Code',
     checked: `${CHECKED}, documentation of June 2026 and code`,
-    pathOf: pathsOf(places => join(vscodeFolder(places), 'mcp.json'), inProject('.vscode', 'mcp.json')),
+    pathOf: pathsOf(places => join(vscodeFolder(places), 'mcp.json'), '.vscode/mcp.json'),
     format: 'jsonc',
     keys: ['servers'],
     toEntry: server => toCommonEntry(server, variable => `\${env:${variable}}`, true),
@@ -209,7 +192,7 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
     id: 'gemini',
     title: 'Gemini CLI',
     checked: `${CHECKED}, code of 2026-08-21`,
-    pathOf: pathsOf(inHome('.gemini', 'settings.json'), inProject('.gemini', 'settings.json')),
+    pathOf: pathsOf('.gemini/settings.json', '.gemini/settings.json'),
     format: 'jsonc',
     keys: ['mcpServers'],
     toEntry: server =>
@@ -233,19 +216,17 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
     id: 'opencode',
     title: 'opencode',
     checked: `${CHECKED}, documentation of V2`,
-    pathOf: pathsOf(inHome('.config', 'opencode', 'opencode.json'), inProject('opencode.json')),
+    pathOf: pathsOf('.config/opencode/opencode.json', 'opencode.json'),
     format: 'jsonc',
     keys: ['mcp', 'servers'],
     toEntry: server =>
       server.kind === 'stdio'
         ? { type: 'local', command: [server.command, ...server.args] }
-        : {
+        : defined({
             type: 'remote',
             url: server.url,
-            ...(server.tokenVariable === undefined
-              ? {}
-              : { headers: { Authorization: `Bearer {env:${server.tokenVariable}}` } }),
-          },
+            headers: toHeaders(server.tokenVariable, variable => `{env:${variable}}`),
+          }),
     afterInstall: 'Start opencode again. The file has the form of V2; V1 has no "servers" in "mcp".',
     promptForm: '/skillstoke:refund',
     features: [

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../config/config.ts'
+import { type Config, toOptions } from '../config/config.ts'
 import { DEFAULT_SCRIPT_RUNNER_OPTIONS } from '../config/known-values.ts'
 
 /** The command with which an MCP client starts `stoke mcp` for the same sources, from any working directory. */
@@ -33,24 +33,23 @@ export interface ToolFlags {
 
 export function toMcpCommand(config: Config, tools: ToolFlags): McpCommand {
   const bin = fileURLToPath(new URL('bin/stoke.js', import.meta.resolve('skillstoke/package.json')))
+  const { access, scope, sandbox } = config
+  const { commandTools, adminTools, authorTools, pageSize, verbose } = tools
+  const roots = config.areRootsOfFile ? [] : rootsOf(config)
   const options = [
-    ...(config.file === undefined ? [] : ['--config', config.file]),
-    ...(config.areRootsOfFile ? [] : rootsOf(config).flatMap(root => ['--root', resolve(root.path)])),
+    ...toOptions({ config: config.file, root: roots.map(root => resolve(root.path)) }),
     ...(config.areRootsOfFile ? [] : sourcesOf(config)),
-    ...(config.access.gitBaseUrl === undefined ? [] : ['--git-base-url', config.access.gitBaseUrl]),
-    ...config.access.privateHosts.flatMap(host => ['--private-host', host]),
-    ...(config.isFrozen ? ['--frozen'] : []),
-    ...(config.reading.secretFiles === 'include' ? ['--include-secrets'] : []),
-    ...config.linkRoots.flatMap(path => ['--link-root', resolve(path)]),
-    ...(config.scope?.include ?? []).flatMap(pattern => ['--include', pattern]),
-    ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),
-    ...(config.sandbox === DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox ? [] : ['--sandbox', config.sandbox]),
-    ...(tools.commandTools ? ['--command-tools'] : []),
-    ...(tools.adminTools ? ['--admin-tools'] : []),
-    ...(tools.authorTools ? ['--author-tools'] : []),
-    ...(tools.pageSize === undefined ? [] : ['--page-size', String(tools.pageSize)]),
-    ...(tools.verbose ? ['--verbose'] : []),
-    ...['--state', config.stateDirectory],
+    ...toOptions({
+      gitBaseUrl: access.gitBaseUrl,
+      privateHost: access.privateHosts,
+      frozen: config.isFrozen,
+      includeSecrets: config.reading.secretFiles === 'include',
+      linkRoot: config.linkRoots.map(path => resolve(path)),
+      ...{ include: scope?.include, exclude: scope?.exclude },
+      sandbox: sandbox === DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox ? undefined : sandbox,
+      ...{ commandTools, adminTools, authorTools, pageSize, verbose },
+      state: config.stateDirectory,
+    }),
   ]
   // If this program is in the npx cache, clients start it through npx, because the cache may be cleared. A program
   // outside the npx cache is started directly, because a signal from a script could start the inspector of an npx
@@ -63,14 +62,10 @@ export function toMcpCommand(config: Config, tools: ToolFlags): McpCommand {
 /** Names the sources. Only `--fleet` can name the trusted keys of a fleet, and it names one fleet. */
 function sourcesOf({ remotes }: Config): readonly string[] {
   const fleet = remotes.find(({ source }) => source.fleet !== undefined && source.trustedKeys !== undefined)
-  return remotes.flatMap(remote =>
-    remote === fleet
-      ? [
-          '--fleet',
-          remote.flag.replace(/^fleet\+/, ''),
-          ...(remote.source.trustedKeys ?? []).flatMap(key => ['--trusted-key', key]),
-        ]
-      : ['--source', remote.flag],
+  return remotes.flatMap(({ flag, source }) =>
+    source === fleet?.source
+      ? toOptions({ fleet: flag.replace(/^fleet\+/, ''), trustedKey: source.trustedKeys })
+      : toOptions({ source: flag }),
   )
 }
 

@@ -1,4 +1,4 @@
-import { SkillError } from '@skillstoke/core'
+import { SkillError, type SkillErrorCode } from '@skillstoke/core'
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
@@ -32,23 +32,19 @@ function toFault(error: Error): Pick<ApiFault, 'status' | 'code' | 'message'> {
   const { message } = error
   if (error instanceof HTTPException) return { status: 400, code: 'INVALID_REQUEST', message }
   if (!SkillError.isInstance(error)) return { status: 500, code: 'FAILED', message }
-  switch (error.code) {
-    case 'SKILL_NOT_FOUND':
-    case 'REVISION_NOT_FOUND':
-      return { status: 404, code: 'NOT_FOUND', message }
-    case 'CHANGED_SINCE_READ':
-    case 'LOCKED':
-      return { status: 409, code: 'CONFLICT', message }
-    case 'HIDDEN_TEXT':
-    case 'READ_ONLY':
-      return { status: 409, code: error.code, message }
-    case 'IO_FAILED':
-      return { status: 500, code: 'IO_FAILED', message }
-    case 'CLOSED':
-      return { status: 503, code: 'FAILED', message: 'the server is closing' }
-    case 'TIMED_OUT':
-      return { status: 503, code: 'FAILED', message }
-    default:
-      return { status: 400, code: 'INVALID_REQUEST', message }
-  }
+  const [status, code] = FAULTS[error.code] ?? [400, 'INVALID_REQUEST']
+  return { status, code, message: error.code === 'CLOSED' ? 'the server is closing' : message }
+}
+
+/** How the API reports each code of a SkillError. All other codes are faults of the request. */
+const FAULTS: Readonly<Partial<Record<SkillErrorCode, readonly [ContentfulStatusCode, ApiErrorCode]>>> = {
+  SKILL_NOT_FOUND: [404, 'NOT_FOUND'],
+  REVISION_NOT_FOUND: [404, 'NOT_FOUND'],
+  CHANGED_SINCE_READ: [409, 'CONFLICT'],
+  LOCKED: [409, 'CONFLICT'],
+  HIDDEN_TEXT: [409, 'HIDDEN_TEXT'],
+  READ_ONLY: [409, 'READ_ONLY'],
+  IO_FAILED: [500, 'IO_FAILED'],
+  CLOSED: [503, 'FAILED'],
+  TIMED_OUT: [503, 'FAILED'],
 }

@@ -1,9 +1,10 @@
-import type { SkillRuntime, SkillScope } from '@skillstoke/core'
+import { SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
 import { type Answering, defined, freshOrKnown } from '@skillstoke/core/internal'
 import type { Context, MiddlewareHandler, TypedResponse } from 'hono'
 import { validator } from 'hono/validator'
 import type { ZodType } from 'zod'
 import { fail } from './api-failure.ts'
+import { streamLines } from './stream-lines.ts'
 
 /** Responds with JSON. Unlike `context.json()`, gives the client exactly the type of the value. */
 export function reply<T extends object>(
@@ -60,4 +61,19 @@ export function stream(
     'Cache-Control': 'no-store',
     'X-Accel-Buffering': 'no',
   })
+}
+
+/** Interval of messages without content, which keep an idle stream open. */
+export const KEEP_ALIVE_MS = 15_000
+
+/** Streams the events of work that the request starts. Aborts the work when the reader leaves or the server closes. */
+export function streamWork(
+  context: Context,
+  end: AbortSignal,
+  start: (signal: AbortSignal) => AsyncGenerator<object, void, undefined>,
+): Response {
+  const left = new AbortController()
+  const events = start(AbortSignal.any([end, context.req.raw.signal, left.signal]))
+  const onCancel = (): void => left.abort(new SkillError('CLOSED', 'the reader closed the stream'))
+  return stream(context, streamLines(events, { keepAliveMs: KEEP_ALIVE_MS, onCancel }))
 }

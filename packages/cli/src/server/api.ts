@@ -13,7 +13,7 @@ import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { z } from 'zod'
 import { fail } from './api-failure.ts'
-import { body, lookFirst, query, reply, stream, viewOf } from './api-route.ts'
+import { body, KEEP_ALIVE_MS, lookFirst, query, reply, stream, viewOf } from './api-route.ts'
 import { createChatRoutes } from './chat-routes.ts'
 import { streamEvents } from './event-stream.ts'
 import { createFleetRoutes } from './fleet-routes.ts'
@@ -29,8 +29,6 @@ export interface ApiOptions {
   readonly playground: Playground
   readonly guard: RequestGuard
   readonly startId: string
-  readonly keepAliveMs: number
-  readonly maxEventStreams: number
   /** Signal that ends all streams. */
   readonly signal: AbortSignal
 }
@@ -39,6 +37,7 @@ export interface ApiOptions {
 export type Api = ReturnType<typeof createApi>
 
 const MAX_BODY_BYTES = 16_384
+const MAX_EVENT_STREAMS = 256
 
 /** Creates the routes of `/api`. Every response comes from a single generation. */
 export function createApi(options: ApiOptions) {
@@ -116,7 +115,7 @@ function isJson(context: Context): boolean {
   return /^application\/json\s*(;|$)/i.test(context.req.header('content-type') ?? '')
 }
 
-function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal }: ApiOptions) {
+function createEventRoute({ state, startId, signal }: ApiOptions) {
   let open = 0
   /** Encodes the events as bytes. Counts the stream as open until the reader or the server ends it. */
   async function* encode(events: AsyncIterable<string>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -129,18 +128,18 @@ function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal
     }
   }
   return (context: Context): Response => {
-    if (open >= maxEventStreams)
+    if (open >= MAX_EVENT_STREAMS)
       fail(
         503,
         'TOO_MANY',
-        `the limit of ${maxEventStreams} open event streams is reached; close one and retry`,
+        `the limit of ${MAX_EVENT_STREAMS} open event streams is reached; close one and retry`,
       )
     const events = streamEvents({
       log: state.log,
       startId,
       lastEventId: context.req.header('last-event-id'),
       createState: () => state.present(),
-      keepAliveMs,
+      keepAliveMs: KEEP_ALIVE_MS,
       signal: AbortSignal.any([signal, context.req.raw.signal]),
     })
     return stream(context, ReadableStream.from(encode(events)), 'text/event-stream')

@@ -4,10 +4,9 @@ import { z } from 'zod'
 import type { ChatDetail } from '../client/chat-types.ts'
 import type { ApiOptions } from './api.ts'
 import { fail } from './api-failure.ts'
-import { body, lookFirst, reply, stream, viewOf } from './api-route.ts'
+import { body, lookFirst, reply, streamWork, viewOf } from './api-route.ts'
 import { MAX_KEPT_CHATS, MAX_OPEN_CHATS } from './playground.ts'
 import { skillName } from './review-routes.ts'
-import { streamLines } from './stream-lines.ts'
 
 const request = z.strictObject({
   /** The message to the model. May be empty if `skill` is given. */
@@ -20,7 +19,7 @@ const request = z.strictObject({
 
 /** Creates the routes of the playground. */
 export function createChatRoutes(options: ApiOptions) {
-  const { playground, answering, state, keepAliveMs } = options
+  const { playground, answering, state } = options
   const { skills } = answering
   // The catalog of a new conversation contains every skill that was saved before the request.
   return new Hono()
@@ -36,10 +35,9 @@ export function createChatRoutes(options: ApiOptions) {
           'TOO_MANY',
           `the limit of ${MAX_OPEN_CHATS} running answers is reached; wait until one has ended`,
         )
-      const left = new AbortController()
-      const signal = AbortSignal.any([options.signal, context.req.raw.signal, left.signal])
-      const events = playground.ask({ question, conversation, skill, signal })
-      return stream(context, streamLines(events, { keepAliveMs, onCancel: () => left.abort() }))
+      return streamWork(context, options.signal, signal =>
+        playground.ask({ question, conversation, skill, signal }),
+      )
     })
     .get('/chat/:id', lookFirst(skills), async context => {
       const id = context.req.param('id')

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
 import type { SkillMcp } from '@skillstoke/mcp'
 import { Hono } from 'hono'
-import { type Config, pathsOf } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
-import { readVersion } from '../config/version.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { createApi } from './api.ts'
 import { fail, onApiError } from './api-failure.ts'
@@ -36,9 +35,6 @@ export interface DevServer extends AsyncDisposable {
   readonly state: LiveState
 }
 
-const KEEP_ALIVE_MS = 15_000
-const MAX_EVENT_STREAMS = 256
-
 /**
  * Serves the page, the API and the MCP endpoint of `stoke dev` on one port.
  * @throws {UsageError} when the named port is in use, or the address cannot be used
@@ -49,22 +45,13 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const startId = randomBytes(6).toString('hex')
   const identity = findIdentity(config, 'dev')
   const token = config.server.token ?? identity.token
-  const state = new LiveState({
-    ...{ skills, countTokens, startId },
-    version: readVersion(),
-    stateDirectory: config.stateDirectory,
-    model: playground.model,
-    rootPaths: pathsOf(config),
-    turnsOf: id => playground.turnsOf(id),
-  })
+  const state = new LiveState({ config, skills, countTokens, startId, playground })
   const guard = new RequestGuard({ token, allowedHosts: [toHostName(host), ...allowedHosts] })
   const metrics = await createMetrics(skills)
   const end = new AbortController()
   const api = createApi({
     ...{ state, playground, guard, startId },
     answering: toAnswering(skills, config),
-    keepAliveMs: KEEP_ALIVE_MS,
-    maxEventStreams: MAX_EVENT_STREAMS,
     signal: end.signal,
   })
   const app = new Hono()

@@ -8,25 +8,22 @@ import {
   type TokenCounter,
 } from '@skillstoke/core'
 import { countSkills, type SkillRow, toGenerationId, toRow } from '@skillstoke/core/internal'
-import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry, Turn } from '../client/api-types.ts'
+import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry } from '../client/api-types.ts'
+import { type Config, pathsOf } from '../config/config.ts'
+import { readVersion } from '../config/version.ts'
 import { EventLog } from './event-log.ts'
+import type { Playground } from './playground.ts'
 import { timeOfUpdate } from './save-age.ts'
 import { SkillRows } from './skill-rows.ts'
 import { toProblem, toTimelineChange, toTimelineEntry } from './timeline.ts'
 import { createTokenCounts, type TokenCounts } from './token-counts.ts'
 
 export interface LiveStateOptions {
+  readonly config: Config
   readonly skills: SkillRuntime
   readonly countTokens: TokenCounter
   readonly startId: string
-  readonly version: string
-  readonly stateDirectory: string
-  /** Name of the model of the agent. */
-  readonly model: string
-  /** Paths of the sources as the user wrote them, in the order of the sources. */
-  readonly rootPaths: readonly string[]
-  /** Returns the recorded turns of a conversation. */
-  readonly turnsOf: (sessionId: string) => readonly Turn[]
+  readonly playground: Pick<Playground, 'model' | 'turnsOf'>
 }
 
 const MAX_TIMELINE = 200
@@ -39,12 +36,11 @@ const USES_MS = 500
 export class LiveState {
   readonly log: EventLog = new EventLog()
   readonly #options: LiveStateOptions
+  readonly #version = readVersion()
   readonly #tokens: TokenCounts
   readonly #rows: SkillRows
   readonly #timeline: TimelineEntry[] = []
-  readonly #unsubscribe: () => void
-  readonly #unfollow: () => void
-  readonly #unlisten: () => void
+  readonly #stops: readonly (() => void)[]
   #using: ReturnType<typeof setTimeout> | undefined
   #told: Generation
   #toldSessions = ''
@@ -56,9 +52,11 @@ export class LiveState {
     this.#rows = new SkillRows()
     this.#told = skills.current
     this.#rows.replace(this.#toRows(this.#told))
-    this.#unsubscribe = skills.subscribe(update => this.#onUpdate(update))
-    this.#unlisten = skills.events.on('skill:used', () => this.#onUsed())
-    this.#unfollow = skills.scripts.subscribe(({ skill }) => this.log.append({ kind: 'commands', skill }))
+    this.#stops = [
+      skills.subscribe(update => this.#onUpdate(update)),
+      skills.events.on('skill:used', () => this.#onUsed()),
+      skills.scripts.subscribe(({ skill }) => this.log.append({ kind: 'commands', skill })),
+    ]
   }
 
   /** Returns the status of the server, without the rows. */
@@ -91,7 +89,7 @@ export class LiveState {
         isCurrent: generation.find(name)?.revision === revision,
       })),
       pending: pending === undefined ? null : { text: pending.text, tokens: pending.tokens },
-      turns: this.#options.turnsOf(session.id),
+      turns: this.#options.playground.turnsOf(session.id),
     }
   }
 
@@ -132,9 +130,7 @@ export class LiveState {
   }
 
   async close(): Promise<void> {
-    this.#unsubscribe()
-    this.#unfollow()
-    this.#unlisten()
+    for (const stop of this.#stops) stop()
     clearTimeout(this.#using)
     await this.#tokens.close()
   }
@@ -180,9 +176,12 @@ export class LiveState {
   }
 
   #toStatus(generation: Generation): ServerStatus {
-    const { skills, startId, version, stateDirectory, model, rootPaths } = this.#options
-    const { pid } = process
-    return { startId, pid, version, stateDirectory, model, ...countSkills(skills, rootPaths, generation) }
+    const { config, skills, startId, playground } = this.#options
+    return {
+      ...{ startId, pid: process.pid, version: this.#version },
+      ...{ stateDirectory: config.stateDirectory, model: playground.model },
+      ...countSkills(skills, pathsOf(config), generation),
+    }
   }
 
   #sessionInfos(): readonly SessionInfo[] {

@@ -11,9 +11,8 @@ import type { ScriptContainment, ScriptRunOptions } from '@skillstoke/core/sourc
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { RunEvent, SkillScriptsInfo } from '../client/api-types.ts'
-import { body, reply, stream } from './api-route.ts'
+import { body, reply, streamWork } from './api-route.ts'
 import { skillName } from './review-routes.ts'
-import { streamLines } from './stream-lines.ts'
 
 const request = z.union([
   z.strictObject({
@@ -29,9 +28,6 @@ const request = z.union([
 ])
 type Run = z.infer<typeof request>
 
-// Interval of blank lines, which keep the connection of a run open.
-const KEEP_ALIVE_MS = 15_000
-
 /** Creates the routes that list and run commands and scripts. */
 export function createRunRoutes(skills: SkillRuntime, end: AbortSignal) {
   return new Hono()
@@ -42,13 +38,9 @@ export function createRunRoutes(skills: SkillRuntime, end: AbortSignal) {
       await skills.scripts.ready(skill)
       return reply<SkillScriptsInfo>(context, { ...describeScripts(skill, skills), containment })
     })
-    .post('/run', body(request), context => {
-      const left = new AbortController()
-      const signal = AbortSignal.any([end, context.req.raw.signal, left.signal])
-      const events = follow(context.req.valid('json'), skills, { end, signal })
-      const onCancel = (): void => left.abort(new SkillError('CLOSED', 'the reader closed the stream'))
-      return stream(context, streamLines(events, { keepAliveMs: KEEP_ALIVE_MS, onCancel }))
-    })
+    .post('/run', body(request), context =>
+      streamWork(context, end, signal => follow(context.req.valid('json'), skills, { end, signal })),
+    )
 }
 
 /** @throws {SkillError} UNSUPPORTED_RUNTIME if this server cannot run scripts */
@@ -71,28 +63,23 @@ async function* follow(
   skills: SkillRuntime,
   { end, signal }: { readonly end: AbortSignal; readonly signal: AbortSignal },
 ): AsyncGenerator<RunEvent, void, undefined> {
-  const events: RunEvent[] = []
-  let changed = Promise.withResolvers<void>()
-  const tell = (event: RunEvent): void => {
-    if (events.length < MAX_BACKLOG) events.push(event)
-    changed.resolve()
-  }
-  let isOver = false
-  const run = runOnce(wanted, skills, {
-    signal,
-    onProgress: progress => tell({ kind: 'progress', ...progress }),
-    onLine: line => tell({ kind: 'line', ...line }),
-  }).finally(() => {
-    isOver = true
-  })
-  run.catch(() => undefined) // the reader may have left when the run fails
-  try {
-    while (!isOver || events.length > 0) {
-      await Promise.race([run, changed.promise])
-      changed = Promise.withResolvers<void>()
-      yield* events.splice(0)
+  const start = (controller: ReadableStreamDefaultController<RunEvent>): void => {
+    const tell = (event: RunEvent): void => {
+      if ((controller.desiredSize ?? 0) > 0) controller.enqueue(event)
     }
-    yield await run
+    runOnce(wanted, skills, {
+      signal,
+      onProgress: progress => tell({ kind: 'progress', ...progress }),
+      onLine: line => tell({ kind: 'line', ...line }),
+    })
+      .then(event => {
+        controller.enqueue(event)
+        controller.close()
+      })
+      .catch((thrown: unknown) => controller.error(thrown)) // without effect if the reader has left
+  }
+  try {
+    yield* new ReadableStream<RunEvent>({ start }, { highWaterMark: MAX_BACKLOG })
   } catch (thrown) {
     if (!signal.aborted) throw thrown
     if (end.aborted)
