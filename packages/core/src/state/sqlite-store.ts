@@ -237,9 +237,9 @@ class SqliteStore implements SkillStore {
   async #flush(): Promise<void> {
     try {
       const changes = this.#listChanges()
-      for (let next = 0; next < changes.length; ) {
-        if (next > 0) await setImmediate()
-        next = this.#write(changes, next)
+      for (let next = changes.next(); next.done !== true; ) {
+        next = this.#write(next.value, changes)
+        if (next.done !== true) await setImmediate()
       }
       this.#failure = undefined
     } catch (thrown) {
@@ -248,35 +248,39 @@ class SqliteStore implements SkillStore {
     }
   }
 
-  /** Writes changes in one transaction until the time of a slice is over. Returns the number of the next change. */
-  #write(changes: readonly Change[], first: number): number {
+  /** Writes changes in one transaction until the time of a slice is over. Returns the next change. */
+  #write(first: Change, changes: Iterator<Change>): IteratorResult<Change> {
+    const written: Change[] = []
     const next = this.#state.transaction(() => {
       const end = performance.now() + SLICE_MS
-      let at = first
-      do changes[at++]?.write()
-      while (at < changes.length && performance.now() < end)
-      return at
+      for (let change = first; ; ) {
+        change.write()
+        written.push(change)
+        const following = changes.next()
+        if (following.done === true || performance.now() >= end) return following
+        change = following.value
+      }
     })
-    for (const each of changes.slice(first, next)) each.onWritten()
+    for (const each of written) each.onWritten()
     return next
   }
 
-  /** Lists all changes. Nothing is written before what it refers to. */
-  #listChanges(): readonly Change[] {
+  /** Yields all changes of this moment. Nothing is written before what it refers to. */
+  *#listChanges(): Generator<Change> {
     const now = Date.now()
     const state = this.#state
-    return [
-      ...toChanges(this.#touched, key => {
+    const lists = [
+      toChanges(this.#touched, key => {
         state.run('UPDATE blob SET at = ? WHERE digest = ?', now, key)
         extend(state, key, now + GRACE_MS)
       }),
-      ...toChanges(this.#blobs, (digest, bytes) => {
+      toChanges(this.#blobs, (digest, bytes) => {
         if (state.run('UPDATE blob SET at = ? WHERE digest = ?', now, digest) > 0) return
         state.run('INSERT INTO content (bytes) VALUES (?)', bytes)
         state.run('INSERT INTO blob (digest, at, content) VALUES (?, ?, last_insert_rowid())', digest, now)
       }),
-      ...toChanges(this.#trees, (revision, files) => addTree(state, revision, files, now + GRACE_MS)),
-      ...toChanges(this.#refs, (name, { revision, before }) => {
+      toChanges(this.#trees, (revision, files) => addTree(state, revision, files, now + GRACE_MS)),
+      toChanges(this.#refs, (name, { revision, before }) => {
         // Another process has changed the name meanwhile, and that change is newer.
         if (this.#findRef(name) !== before) return
         if (revision === undefined) state.run('DELETE FROM ref WHERE name = ?', name)
@@ -284,12 +288,13 @@ class SqliteStore implements SkillStore {
         // A process may still use the previous revision.
         if (before !== undefined) extend(state, before, now + GRACE_MS)
       }),
-      ...toChanges(this.#notes, (_, change) => setNote(state, change)),
-      ...toChanges(this.#leases, (revision, use) => {
+      toChanges(this.#notes, (_, change) => setNote(state, change)),
+      toChanges(this.#leases, (revision, use) => {
         use.leasedUntil = now + LEASE_MS
         extend(state, revision, use.leasedUntil)
       }),
     ]
+    for (const each of lists) yield* each
   }
 
   close(): Promise<void> {
@@ -314,19 +319,27 @@ class SqliteStore implements SkillStore {
   }
 }
 
-/** A value that is replaced during the flush is written by the next flush, after what it refers to. */
+/**
+ * Yields the changes of this moment. A value that is replaced during the flush is written by the next flush, after what
+ * it refers to. One change exists at a time, because a first start has some ten thousand.
+ */
 function toChanges<Key, Value>(
   pending: Map<Key, Value>,
   write: (key: Key, value: Value) => void,
-): readonly Change[] {
-  return [...pending].map(([key, value]) => ({
-    write() {
-      if (pending.get(key) === value) write(key, value)
-    },
-    onWritten() {
-      if (pending.get(key) === value) pending.delete(key)
-    },
-  }))
+): Iterable<Change> {
+  const keys = [...pending.keys()]
+  const values = [...pending.values()]
+  return keys.values().map((key, index) => {
+    const value = values[index] as Value
+    return {
+      write() {
+        if (pending.get(key) === value) write(key, value)
+      },
+      onWritten() {
+        if (pending.get(key) === value) pending.delete(key)
+      },
+    }
+  })
 }
 
 const FIND_BYTES = 'SELECT bytes FROM content WHERE id = (SELECT content FROM blob WHERE digest = ?)'
