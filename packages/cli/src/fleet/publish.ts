@@ -111,7 +111,7 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
     else for (const line of describeReport(report)) say(line)
     if (!report.isFilled && flags.mirror === true) say(describeUnfilled(report))
   }
-  await using _live = new LivePublisher(open.publisher, runtime, {
+  const live = new LivePublisher(open.publisher, runtime, {
     ...open.inChannel,
     isMirror: flags.mirror === true,
     ...defined({ note: flags.note }),
@@ -124,9 +124,13 @@ async function follow(runtime: SkillRuntime, open: OpenFleet, flags: PublishFlag
         )
     },
   })
-  say('publishing each change; Ctrl-C ends this')
-  await ended.promise
-  return EXIT_INTERRUPTED
+  try {
+    say('publishing each change; Ctrl-C ends this')
+    await ended.promise
+    return EXIT_INTERRUPTED
+  } finally {
+    await live.close()
+  }
 }
 
 function clock(): string {
