@@ -1,8 +1,7 @@
-/// <reference lib="esnext.disposable" preserve="true" />
-
 // `@skillstoke/adapters/langchain`: live skills in agents of LangChain and deepagents.
 
 import type { RebaseOptions, SessionOptions, SkillRuntime, SkillScope } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
 import type { LangChainGraphState, LangChainMessage } from './langchain/messages.ts'
 import type { LangChainUpdate } from './langchain/thread.ts'
 import { type LangChainRuntime, LangChainThreads, taskOf } from './langchain/threads.ts'
@@ -12,26 +11,10 @@ import {
   type LangChainToolRequest,
   toLangChainTools,
 } from './langchain/tools.ts'
-import { assertNoClash } from './live-conversation.ts'
-
-export type {
-  LangChainArtifact,
-  LangChainGraphState,
-  LangChainMessage,
-  LangChainNotice,
-} from './langchain/messages.ts'
-export type { LangChainState, LangChainTold, LangChainUpdate } from './langchain/thread.ts'
-export type { LangChainRuntime } from './langchain/threads.ts'
-export type {
-  LangChainTool,
-  LangChainToolCall,
-  LangChainToolFactory,
-  LangChainToolRequest,
-  LangChainToolRuntime,
-} from './langchain/tools.ts'
+import { assertNoClash } from './skill-tools.ts'
 
 /** The part of Zod's `z` that the adapter uses. */
-export interface LangChainZod {
+interface LangChainZod {
   any(): unknown
   object(shape: { _skillstoke: never; _skillstokeTold: never }): unknown
 }
@@ -52,7 +35,7 @@ export interface LangChainAgentOptions {
 }
 
 /** The part of a model call that the adapter uses. */
-export interface LangChainModelRequest<System> {
+interface LangChainModelRequest<System> {
   readonly state: LangChainGraphState
   readonly messages: readonly LangChainMessage[]
   readonly tools: readonly object[]
@@ -61,7 +44,7 @@ export interface LangChainModelRequest<System> {
 }
 
 /** A hook of LangChain that may change the state of the graph. */
-export type LangChainHook = (
+type LangChainHook = (
   state: LangChainGraphState,
   runtime: LangChainRuntime,
 ) => Promise<LangChainUpdate | undefined>
@@ -116,7 +99,7 @@ export function langchain<Tool>(
   const threads = new LangChainThreads(skills, options, rebase)
   return ({ scope } = {}) => {
     const tools = toLangChainTools(
-      skills.tools(options.skillToolName === undefined ? {} : { skillToolName: options.skillToolName }),
+      skills.tools(defined({ skillToolName: options.skillToolName })),
       tool,
       async (runtime, state) => await threads.at(runtime, state, scope, 'tools'),
     )
@@ -154,7 +137,7 @@ export function langchain<Tool>(
         threads.end(runtime, state)
         return update
       },
-      ...(options.allowedTools === 'enforce' ? { wrapToolCall } : {}),
+      ...(options.allowedTools === 'enforce' && { wrapToolCall }),
     }
   }
 }

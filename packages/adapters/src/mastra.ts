@@ -1,33 +1,30 @@
 // `@skillstoke/adapters/mastra`: live skills in agents of `@mastra/core`.
 
-import type { RebaseOptions } from '@skillstoke/core'
 import {
   type DeliveryMode,
+  type RebaseOptions,
   type SessionOptions,
   SkillError,
   type SkillRuntime,
   type SkillScope,
   type SkillSession,
 } from '@skillstoke/core'
-import { checkValue, oneOf, quote } from '@skillstoke/core/internal'
+import { checkValue, defined, oneOf, quote } from '@skillstoke/core/internal'
 import { withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { type AiHostTool, withGate } from './ai-sdk/tools.ts'
-import { assertNoClash } from './live-conversation.ts'
 import { MastraRun } from './mastra/run.ts'
 import type {
   MastraMemory,
   MastraProcessor,
+  MastraPromptMessage,
   MastraStep,
   MastraStepResult,
-  MastraSystemMessage,
 } from './mastra/sdk.ts'
 import { MastraSessions, nextSessionId, readMemory, recall } from './mastra/sessions.ts'
 import { findForeign, unescapeSignals } from './mastra/signals.ts'
 import { putMark, readThread, removeMarks } from './mastra/thread.ts'
 import { type MastraTool, toMastraTool } from './mastra/tools.ts'
-
-export type * from './mastra/sdk.ts'
-export type { MastraInputSchema, MastraTool, MastraToolContext, MastraToolOutput } from './mastra/tools.ts'
+import { assertNoClash } from './skill-tools.ts'
 
 type Delivery = Exclude<DeliveryMode, 'pinned'>
 
@@ -109,12 +106,8 @@ export class MastraSkills {
     const { rebase: _, ...sessionOptions } = this.#options
     const parent = this.#skills.session({ ...sessionOptions, id: nextSessionId() })
     try {
-      const narrow = parent.child({ id: nextSessionId(), ...(scope && { scope }) })
-      return new MastraSkills(
-        this.#skills,
-        { ...this.#options, ...(narrow.scope && { scope: narrow.scope }) },
-        true,
-      )
+      const narrow = parent.child({ id: nextSessionId(), ...defined({ scope }) })
+      return new MastraSkills(this.#skills, { ...this.#options, ...defined({ scope: narrow.scope }) }, true)
     } finally {
       parent.close()
     }
@@ -136,7 +129,7 @@ export class MastraSkills {
     await memory.deleteMessages(messages.slice(0, -1).map(({ id }) => id))
   }
 
-  async #prepare<System extends MastraSystemMessage, Options extends object>(
+  async #prepare<System extends MastraPromptMessage, Options extends object>(
     step: MastraStep<System, Options>,
   ): Promise<MastraStepResult<System, Options>> {
     const { messageList, requestContext, sendSignal, state, tools, providerOptions } = step
@@ -216,7 +209,7 @@ function isTool(value: unknown): value is HostTool {
 }
 
 /** Removes what Mastra forwards to a subagent of the skills of its parent. */
-function hideParent<System extends MastraSystemMessage>(
+function hideParent<System extends MastraPromptMessage>(
   { messageList, systemMessages }: MastraStep<System>,
   parent: SkillSession | undefined,
 ): System[] | undefined {

@@ -1,4 +1,3 @@
-import type { SkillSession } from '@skillstoke/core'
 import { entriesOfAnswer, ToldHistory, type ToldPart } from '../told-history.ts'
 import type { AiTool } from './tools.ts'
 import type { AiMessage } from './turn.ts'
@@ -13,35 +12,25 @@ export interface PagePart extends ToldPart {
  * The parts of a conversation whose messages a page owns. The page can remove and repeat messages, so each turn compares
  * the parts with the messages that the page sends. Nothing in the messages adds a part.
  */
-export class PageHistory {
-  readonly #session: SkillSession
-  readonly told: ToldHistory<PagePart>
-
-  constructor(session: SkillSession, parts?: readonly PagePart[]) {
-    this.#session = session
-    this.told = new ToldHistory(session, parts)
-  }
-
+export class PageHistory extends ToldHistory<PagePart> {
   /** Makes the session know what the messages contain, and nothing else. */
-  follow(messages: readonly AiMessage[]): void {
+  followPage(messages: readonly AiMessage[]): void {
     const left = messages.flatMap(listEvidence)
     const there = new Set(
-      this.told.parts.filter(({ evidence }) => {
+      this.parts.filter(({ evidence }) => {
         const index = left.findIndex(each => each.includes(evidence))
         if (index >= 0) left.splice(index, 1)
         return index >= 0
       }),
     )
-    if (!this.told.follow(part => there.has(part))) this.told.rewind([...there])
+    if (!this.follow(part => there.has(part))) this.rewind([...there])
   }
 
   /** Returns the next notice, which the caller must add to the messages; `undefined` if no skill changed. */
-  async takeNotice(): Promise<string | undefined> {
-    const offer = await this.#session.offer()
-    if (offer === undefined) return undefined
-    offer.commit()
-    this.told.add({ evidence: offer.text, entries: [offer.entry] })
-    return offer.text
+  async takePageNotice(): Promise<string | undefined> {
+    const { text, entries } = (await this.takeNotice()) ?? {}
+    if (text !== undefined && entries !== undefined) this.add({ evidence: text, entries })
+    return text
   }
 
   /** Returns the tools, which then note the skills that they load. */
@@ -58,8 +47,8 @@ export class PageHistory {
         const { toolCallId: evidence } = call
         if (!(output instanceof Promise) || evidence === undefined) return output
         return output.then(answer => {
-          const entries = entriesOfAnswer(this.#session, name, answer)
-          if (entries.length > 0) this.told.add({ evidence, entries })
+          const entries = entriesOfAnswer(this.session, name, answer)
+          if (entries.length > 0) this.add({ evidence, entries })
           return answer
         })
       },

@@ -17,11 +17,10 @@ export interface AiStep<Message extends AiMessage> {
 
 /** The result of `generateText`, `streamText` or an agent: the steps with the messages that the model answered. */
 export interface AiResult {
-  readonly steps: PromiseLike<readonly AiStepAnswer[]> | readonly AiStepAnswer[]
+  readonly steps: PromiseLike<readonly StepAnswer[]> | readonly StepAnswer[]
 }
 
-/** The answer of the model in one step. */
-export interface AiStepAnswer {
+interface StepAnswer {
   readonly response: { readonly messages: readonly AiMessage[] }
 }
 

@@ -1,16 +1,14 @@
 import type { RebaseOptions } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
-import type { ClaudeAgentEvent, ClaudeAgents, ClaudeCallEvent, ClaudeMember } from './agents.ts'
+import { joinTexts } from '../live-conversation.ts'
+import type { ClaudeAgents, ClaudeCallEvent, ClaudeMember } from './agents.ts'
 import { createContextHook, createLongContextHooks } from './context.ts'
 
 /** The input of a hook. The adapter uses these fields of the SDK's inputs. */
-interface HookInput extends ClaudeAgentEvent {
+interface HookInput extends ClaudeCallEvent {
   readonly session_id: string
   readonly prompt: string
   readonly source: string
-  readonly tool_name: string
-  readonly tool_use_id: string
-  readonly tool_input: unknown
   readonly tool_calls: readonly ClaudeCallEvent[]
 }
 
@@ -137,9 +135,4 @@ async function readInvoked({ live }: ClaudeMember, prompt: string): Promise<stri
 async function takeNotice({ live, hasCatalog }: ClaudeMember): Promise<string | undefined> {
   if (!hasCatalog && live.session.ledger.entries().length === 0) return undefined
   return await live.takeNotice()
-}
-
-function joinTexts(...texts: readonly (string | undefined)[]): string | undefined {
-  const present = texts.filter(text => text !== undefined && text !== '')
-  return present.length === 0 ? undefined : present.join('\n\n')
 }

@@ -17,14 +17,14 @@ export interface ClaudeQueryOptions {
 }
 
 /** The forms of the system prompt that the SDK accepts. */
-export type ClaudeSystemPrompt =
+type ClaudeSystemPrompt =
   | string
   | readonly string[]
   | { readonly type: 'custom'; readonly prompt: string | readonly string[] }
   | { readonly type: 'preset'; readonly append?: string | undefined }
 
 /** The part of the definition of a subagent that the adapter uses. */
-export interface ClaudeAgentDefinition {
+interface ClaudeAgentDefinition {
   readonly description: string
   readonly tools?: readonly string[] | undefined
 }

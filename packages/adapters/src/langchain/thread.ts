@@ -1,5 +1,3 @@
-/// <reference lib="esnext.disposable" preserve="true" />
-
 import type {
   RebaseOptions,
   SessionEntry,
@@ -8,9 +6,9 @@ import type {
   ToolDefinition,
 } from '@skillstoke/core'
 import { TOOL_NAMES } from '@skillstoke/core/internal'
-import { LiveConversation } from '../live-conversation.ts'
+import { joinTexts } from '../live-conversation.ts'
 import { OneAtATime } from '../one-at-a-time.ts'
-import { entriesOf, entriesOfAnswer, loadEntryOf } from '../told-history.ts'
+import { entriesOf, entriesOfAnswer, expandInvocation } from '../told-history.ts'
 import {
   type LangChainArtifact,
   type LangChainGraphState,
@@ -65,9 +63,8 @@ const RESTORED =
  * The conversation of one thread. The messages in the graph's state are its record: each hook first makes the session
  * know what the state contains. So a fork, a failed step and overlapping runs of one thread need nothing else.
  */
-export class LangChainThread implements Disposable {
+export class LangChainThread {
   readonly session: SkillSession
-  readonly #live: LiveConversation
   readonly #tools: readonly string[]
   readonly #rebase: RebaseOptions | undefined
   /** What the session knows; `undefined` if it is unsure, because two runs used the session at the same time. */
@@ -79,7 +76,6 @@ export class LangChainThread implements Disposable {
 
   constructor(session: SkillSession, rebase: RebaseOptions | undefined) {
     this.session = session
-    this.#live = new LiveConversation(session)
     this.#tools = [...session.tools.slice(0, 1).map(({ name }) => name), TOOL_NAMES.readFile]
     this.#rebase = rebase
   }
@@ -117,10 +113,9 @@ export class LangChainThread implements Disposable {
     const question = state.messages.at(-1)
     const asked = question?.type === 'human' ? (question.text ?? '') : ''
     const base = this.#place?.base
-    const { text, skill } = await this.session.expandSlash(asked)
-    if (skill === undefined) return this.finish(state)
-    const entries = [loadEntryOf(this.session, skill) ?? []].flat()
-    return this.#write(state, base, toNotice(text, toNoticeId(version), entries))
+    const invoked = await expandInvocation(this.session, asked)
+    if (invoked === undefined) return this.finish(state)
+    return this.#write(state, base, toNotice(invoked.text, toNoticeId(version), invoked.entries))
   }
 
   /** Returns the update before a model call; `undefined` if the checkpoint already contains everything. */
@@ -148,7 +143,7 @@ export class LangChainThread implements Disposable {
     return await this.#hooks.run(async () => {
       // Some middleware shortens only the messages of the request, and not the messages of the state.
       await this.#followCompaction(state, messages, version)
-      return [this.#live.system, this.#place?.base.restored ?? ''].filter(text => text !== '').join('\n\n')
+      return joinTexts(this.session.catalog, this.#place?.base.restored)
     })
   }
 
@@ -160,10 +155,6 @@ export class LangChainThread implements Disposable {
     const isWritten = base.version === readStart(state)?.version && parts.length === told?.parts.length
     const isSame = isWritten && told?.active.length === this.session.active.length
     return isSame ? undefined : this.#write(state, base)
-  }
-
-  [Symbol.dispose](): void {
-    this.#live[Symbol.dispose]()
   }
 
   /** Returns the place of a state of the graph; `undefined` if the conversation has not begun there. */

@@ -13,14 +13,14 @@ export interface LangChainToolRuntime extends LangChainRuntime {
 }
 
 /** The part of a tool call that the adapter uses. */
-export interface LangChainToolCall {
+interface LangChainToolCall {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
   readonly id?: string | undefined
 }
 
 /** The part of a LangChain tool that the adapter uses. */
-export interface LangChainTool {
+interface LangChainTool {
   // A method, so that tools with typed input are assignable.
   invoke(call: LangChainToolCall & { readonly type: 'tool_call' }): Promise<object>
 }
