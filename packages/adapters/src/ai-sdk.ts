@@ -10,6 +10,7 @@ import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tool
 import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
 import { LiveChat, type LiveChildOptions, LiveConversation, type LiveOptions } from './live-conversation.ts'
 import { assertNoClash } from './skill-tools.ts'
+import { noteAnswers } from './told-history.ts'
 
 export { AiSdkAgent, type AiSdkAgentOptions, aiSdkAgent, type NamedAiTool } from './ai-sdk/agent.ts'
 export { type AiTool, type AiToolOutput, toAiTools, withGate } from './ai-sdk/tools.ts'
@@ -57,11 +58,7 @@ interface AiTurnCall<Message extends AiMessage, Tools extends HostTools> extends
 }
 
 /** What `prepareStep` returns to the SDK. */
-interface AiPreparedStep<Message extends AiMessage> {
-  messages: Message[]
-  instructions: string
-  system: string
-}
+type AiPreparedStep<Message> = { messages: Message[] } & Pick<AiCall<HostTools>, 'instructions' | 'system'>
 
 /** The part of `experimental_createSteering()` of the AI SDK 7 that the adapter uses. */
 interface AiSteering {
@@ -124,7 +121,8 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     this.#live = live
     this.#messages = messages
     if (parts !== undefined) this.#page = new PageHistory(live.session, parts)
-    this.#skillTools = toAiTools(live.session.tools)
+    const tools = noteAnswers(live.session, (entries, evidence) => this.#page?.add({ evidence, entries }))
+    this.#skillTools = toAiTools(tools)
   }
 
   /** The stored history. It contains the turns that were kept, with their notices. */
@@ -217,11 +215,10 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
       // The promise resolves when the message reaches the model, so it must not delay the step that delivers it.
       if (notice !== undefined) void steering.steer(notice)
     }
-    const { system: _, tools, ...call } = this.call(settings)
+    const { system: _, ...call } = this.call(settings)
     await steer()
     return {
       ...call,
-      tools: { ...tools, ...page.track(this.#skillTools) },
       messages: [...messages],
       // The host's own result passes through to the SDK, which knows its type.
       prepareStep: async step => (await prepareStep?.(step as never)) as undefined,
@@ -266,7 +263,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     this.#page?.restart([])
     const messages = [...this.#toMessages(summary), ...this.#toMessages(restored)]
     if (running === undefined) this.#messages = messages
-    else running.replace(messages)
+    else running.replacement = messages
   }
 
   /** Returns the conversation to store, as JSON if the messages are JSON. It does not contain an open turn. */
@@ -296,12 +293,13 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     const read = turn.read(step)
     // In the host's own function, `compact()` replaces the messages of this turn.
     this.#preparing = turn
+    turn.replacement = undefined
     const given = (async () => await own?.({ ...step, messages: [...read] } as never))()
     const wanted = (await given.finally(() => {
       this.#preparing = undefined
     })) as { readonly messages?: readonly Message[] } | undefined
     this.#assertOpen(turn)
-    const base = turn.takeReplacement() ?? wanted?.messages ?? read
+    const base = turn.replacement ?? wanted?.messages ?? read
     const messages = [...base, ...this.#toMessages(await this.#live.takeNotice())]
     turn.send(messages)
     const { system } = this.#live

@@ -13,12 +13,7 @@ import {
 import { defined } from '@skillstoke/core/internal'
 import { ClaudeAgents } from './claude-agent-sdk/agents.ts'
 import { createHooks } from './claude-agent-sdk/hooks.ts'
-import {
-  type ClaudeQueryOptions,
-  mergeOptions,
-  type OwnOptions,
-  TOOL_PREFIX,
-} from './claude-agent-sdk/options.ts'
+import { type ClaudeQueryOptions, mergeOptions, type OwnOptions } from './claude-agent-sdk/options.ts'
 import { type SkillCall, SkillServer } from './claude-agent-sdk/server.ts'
 import type { ClaudeState, ClaudeStateStore } from './claude-agent-sdk/state.ts'
 import { LiveChat, LiveConversation, type LiveOptions } from './live-conversation.ts'
@@ -97,7 +92,6 @@ export class ClaudeAgent extends LiveChat {
     const hooks = createHooks({
       agents,
       systemCatalog: catalog,
-      toolPrefix: TOOL_PREFIX,
       rebase,
       isEnforced,
       save,

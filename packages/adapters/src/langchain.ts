@@ -9,6 +9,7 @@ import {
   gateCall,
   type LangChainToolFactory,
   type LangChainToolRequest,
+  type LangChainWrapper,
   toLangChainTools,
 } from './langchain/tools.ts'
 import { assertNoClash } from './skill-tools.ts'
@@ -35,19 +36,16 @@ export interface LangChainAgentOptions {
 }
 
 /** The part of a model call that the adapter uses. */
-interface LangChainModelRequest<System> {
+interface ModelRequest {
   readonly state: LangChainGraphState
   readonly messages: readonly LangChainMessage[]
   readonly tools: readonly object[]
   readonly runtime: LangChainRuntime
-  readonly systemMessage: { readonly text: string; concat(text: string): System }
+  readonly systemMessage: { readonly text: string; concat(text: string): unknown }
 }
 
 /** A hook of LangChain that may change the state of the graph. */
-type LangChainHook = (
-  state: LangChainGraphState,
-  runtime: LangChainRuntime,
-) => Promise<LangChainUpdate | undefined>
+type Hook = (state: LangChainGraphState, runtime: LangChainRuntime) => Promise<LangChainUpdate | undefined>
 
 /** A middleware for `createAgent` and `createDeepAgent`. */
 export interface LangChainMiddleware<Tool> {
@@ -55,18 +53,12 @@ export interface LangChainMiddleware<Tool> {
   /** A schema of Zod. The type is `undefined`, so that the private state is not part of the agent's types. */
   readonly stateSchema: undefined
   readonly tools: Tool[]
-  readonly beforeAgent: LangChainHook
-  readonly beforeModel: LangChainHook
-  readonly wrapModelCall: <System, Request extends LangChainModelRequest<System>, Answer>(
-    request: Request,
-    handler: (request: Request) => Answer | Promise<Answer>,
-  ) => Promise<Answer>
-  readonly afterAgent: LangChainHook
+  readonly beforeAgent: Hook
+  readonly beforeModel: Hook
+  readonly wrapModelCall: LangChainWrapper<ModelRequest>
+  readonly afterAgent: Hook
   /** Present only with `allowedTools: 'enforce'`. */
-  readonly wrapToolCall?: <Request extends LangChainToolRequest, Answer>(
-    request: Request,
-    handler: (request: Request) => Answer | Promise<Answer>,
-  ) => Promise<Answer>
+  readonly wrapToolCall?: LangChainWrapper<LangChainToolRequest>
 }
 
 /**
@@ -103,7 +95,7 @@ export function langchain<Tool>(
       tool,
       async (runtime, state) => await threads.at(runtime, state, scope, 'tools'),
     )
-    const wrapToolCall: LangChainMiddleware<Tool>['wrapToolCall'] = async (request, handler) => {
+    const wrapToolCall: LangChainWrapper<LangChainToolRequest> = async (request, handler) => {
       const { session } = await threads.at(request.runtime, request.state, scope, 'tools')
       return await gateCall(request, handler, session, tool)
     }
@@ -114,14 +106,10 @@ export function langchain<Tool>(
         _skillstokeTold: z.any() as never,
       }) as undefined,
       tools,
-      async beforeAgent(state, runtime) {
-        const thread = await threads.at(runtime, state, scope)
-        return await thread.begin(state, taskOf(runtime))
-      },
-      async beforeModel(state, runtime) {
-        const thread = await threads.at(runtime, state, scope)
-        return await thread.prepare(state, taskOf(runtime))
-      },
+      beforeAgent: async (state, runtime) =>
+        await (await threads.at(runtime, state, scope)).begin(state, taskOf(runtime)),
+      beforeModel: async (state, runtime) =>
+        await (await threads.at(runtime, state, scope)).prepare(state, taskOf(runtime)),
       async wrapModelCall(request, handler) {
         const { state, messages, runtime, systemMessage } = request
         const thread = await threads.at(runtime, state, scope)

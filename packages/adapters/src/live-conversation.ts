@@ -9,7 +9,7 @@ import type {
   SkillScope,
   SkillSession,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, defined, type KnownOptions } from '@skillstoke/core/internal'
 
 /** The options that all adapters accept. */
 export interface LiveOptions extends SessionOptions {
@@ -132,6 +132,15 @@ export class LiveConversation {
     const { restore } = await this.session.rebase(options)
     return renderRestored(restore)
   }
+}
+
+/** Returns a scope with the skills that both scopes include. */
+export function intersectScopes(
+  outer: SkillScope | undefined,
+  inner: SkillScope | undefined,
+): SkillScope | undefined {
+  if (outer === undefined || inner === undefined) return outer ?? inner
+  return { ...inner, ...defined({ outer: intersectScopes(outer, inner.outer) }) }
 }
 
 /** Returns the texts with an empty line between them. */

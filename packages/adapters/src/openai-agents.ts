@@ -7,7 +7,7 @@ import { defined } from '@skillstoke/core/internal'
 import { LiveChat, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
 import { type HistoryState, TrackedHistory } from './openai-agents/history.ts'
 import { toUserMessage } from './openai-agents/place.ts'
-import { createRunHooks, setHistory } from './openai-agents/run.ts'
+import { createRunHooks, histories } from './openai-agents/run.ts'
 import type {
   OpenaiAgent,
   OpenaiItem,
@@ -17,6 +17,7 @@ import type {
 } from './openai-agents/sdk.ts'
 import { guardTools, toFunctionTool } from './openai-agents/tools.ts'
 import { assertNoClash } from './skill-tools.ts'
+import { noteAnswers } from './told-history.ts'
 
 export { bindableAgent } from './openai-agents/bindable.ts'
 
@@ -73,7 +74,10 @@ export class OpenaiAgentsChat extends LiveChat {
     this.#settings = settings
     const history = new TrackedHistory(session, settings.rebase, state)
     this.#history = history
-    this.#tools = session.tools.map(tool => toFunctionTool(tool, history))
+    const tools = noteAnswers(session, (entries, callId) => {
+      if (!history.isRemote) history.add({ callId, entries })
+    })
+    this.#tools = tools.map(toFunctionTool)
   }
 
   /**
@@ -87,7 +91,7 @@ export class OpenaiAgentsChat extends LiveChat {
       agent.tools.map(({ name }) => name),
     )
     const copy = agent.clone({ tools: [...agent.tools, ...this.#tools] } as never) as Agent
-    setHistory(copy, this.#history)
+    histories.set(copy, this.#history)
     if (this.#settings.isEnforced) guardTools(copy)
     return copy
   }

@@ -25,13 +25,14 @@ import {
 import {
   assertSdk,
   type StrandsAgent,
-  type StrandsEventClass,
   type StrandsMessage,
+  type StrandsModelCallEvent,
+  type StrandsResultEvent,
   type StrandsSdk,
   type StrandsToolCallEvent,
 } from './strands/sdk.ts'
-import { type OnToolAnswer, type StrandsTool, toStrandsTool } from './strands/tools.ts'
-import { entriesOfAnswer, expandInvocation, startOver, ToldHistory } from './told-history.ts'
+import { type StrandsTool, toStrandsTool } from './strands/tools.ts'
+import { expandInvocation, noteAnswers, startOver, ToldHistory } from './told-history.ts'
 
 export interface StrandsOptions<Result> extends Omit<LiveOptions, 'instructions' | 'resume'> {
   /** The module `@strands-agents/sdk`, because the SDK finds hooks by the classes of its events. */
@@ -124,21 +125,24 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
       agent.toolRegistry.list().map(({ name }) => name),
     )
     const { sdk } = this.#settings
-    addHook(agent, sdk.BeforeInvocationEvent, async () => await this.#begin(agent), LAST)
-    addHook(agent, sdk.BeforeModelCallEvent, async event => await this.#prepare(agent, event), LAST)
-    addHook(agent, sdk.BeforeToolCallEvent, event => this.#check(event), LAST)
-    addHook(agent, sdk.AgentResultEvent, event => this.#end(event), LAST)
-    addHook(agent, sdk.AfterInvocationEvent, () => this.#save(agent), FIRST)
+    const [last, first] = [{ order: LAST }, { order: FIRST }]
+    agent.addHook(sdk.BeforeInvocationEvent, async () => await this.#begin(agent), last)
+    agent.addHook(
+      sdk.BeforeModelCallEvent,
+      async (event: StrandsModelCallEvent) => await this.#prepare(agent, event),
+      last,
+    )
+    agent.addHook(sdk.BeforeToolCallEvent, (event: StrandsToolCallEvent) => this.#check(event), last)
+    agent.addHook(sdk.AgentResultEvent, (event: StrandsResultEvent) => this.#end(event), last)
+    agent.addHook(sdk.AfterInvocationEvent, () => this.#save(agent), first)
   }
 
   /** Called by the SDK after `initAgent()`. The tools never change. */
   getTools(): StrandsTool<Result>[] {
-    const { sdk } = this.#settings
-    const onAnswer: OnToolAnswer = (tool, id, answer) => {
-      const entries = entriesOfAnswer(this.session, tool, answer)
-      if (entries.length > 0) this.#answers = [...this.#answers, { id, entries }]
-    }
-    return this.session.tools.map(tool => toStrandsTool(tool, sdk, onAnswer))
+    const tools = noteAnswers(this.session, (entries, id) => {
+      this.#answers = [...this.#answers, { id, entries }]
+    })
+    return tools.map(tool => toStrandsTool(tool, this.#settings.sdk))
   }
 
   /** Creates the plugin of a subagent. The subagent sees the skills that both scopes include. */
@@ -170,7 +174,7 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
     this.#told.restart([])
   }
 
-  async #prepare(agent: StrandsAgent, { cancel }: { readonly cancel: boolean | string }): Promise<void> {
+  async #prepare(agent: StrandsAgent, { cancel }: StrandsModelCallEvent): Promise<void> {
     if (cancel) return
     const { messages } = agent
     if (!isStateful(agent)) await this.#follow(messages)
@@ -227,7 +231,7 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
     if (refusal !== undefined && !event.cancel) event.cancel = refusal
   }
 
-  #end({ result }: { readonly result: { readonly stopReason: string } }): void {
+  #end({ result }: StrandsResultEvent): void {
     this.#isPaused = PAUSES.includes(result.stopReason)
   }
 
@@ -277,13 +281,4 @@ export function strands<Result>(
 /** True if the provider keeps the history, and the SDK removes the messages after each turn. */
 function isStateful({ model }: StrandsAgent): boolean {
   return model.stateful === true
-}
-
-function addHook<Event extends object>(
-  agent: StrandsAgent,
-  type: StrandsEventClass<Event>,
-  callback: (event: Event) => void | Promise<void>,
-  order: number,
-): void {
-  agent.addHook(type, callback, { order })
 }

@@ -4,6 +4,7 @@ import type {
   SessionEntry,
   SessionState,
   SkillSession,
+  ToolDefinition,
   ToolResult,
 } from '@skillstoke/core'
 import { TOOL_NAMES } from '@skillstoke/core/internal'
@@ -152,6 +153,22 @@ export async function startOver(
   return text === undefined
     ? undefined
     : { text, entries: lost.flatMap(skill => loadEntriesOf(session, skill)) }
+}
+
+/** Returns the tools of a session. Calls `note` for each answer that contains text of a skill. */
+export function noteAnswers(
+  session: SkillSession,
+  note: (entries: readonly SessionEntry[], callId: string) => void,
+): readonly ToolDefinition[] {
+  return session.tools.map(tool => ({
+    ...tool,
+    async execute(input, context = {}) {
+      const answer = await tool.execute(input, context)
+      const entries = entriesOfAnswer(session, tool.name, answer)
+      if (entries.length > 0 && context.callId !== undefined) note(entries, context.callId)
+      return answer
+    },
+  }))
 }
 
 /** Returns the entries for the answer of a skill tool; empty if the answer contains no text of a skill. */

@@ -1,5 +1,4 @@
-import { entriesOfAnswer, ToldHistory, type ToldPart } from '../told-history.ts'
-import type { AiTool } from './tools.ts'
+import { ToldHistory, type ToldPart } from '../told-history.ts'
 import type { AiMessage } from './turn.ts'
 
 /** A part of the page's messages from which the model knows something about skills. */
@@ -31,28 +30,6 @@ export class PageHistory extends ToldHistory<PagePart> {
     const { text, entries } = (await this.takeNotice()) ?? {}
     if (text !== undefined && entries !== undefined) this.add({ evidence: text, entries })
     return text
-  }
-
-  /** Returns the tools, which then note the skills that they load. */
-  track(tools: Readonly<Record<string, AiTool>>): Record<string, AiTool> {
-    return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, this.#track(name, tool)]))
-  }
-
-  #track(name: string, tool: AiTool): AiTool {
-    return {
-      ...tool,
-      // A tool that streams its progress loads no skill.
-      execute: (input, call) => {
-        const output = tool.execute(input, call)
-        const { toolCallId: evidence } = call
-        if (!(output instanceof Promise) || evidence === undefined) return output
-        return output.then(answer => {
-          const entries = entriesOfAnswer(this.session, name, answer)
-          if (entries.length > 0) this.add({ evidence, entries })
-          return answer
-        })
-      },
-    }
   }
 }
 

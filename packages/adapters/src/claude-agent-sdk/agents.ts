@@ -69,13 +69,14 @@ export class ClaudeAgents {
     return { live, isMain: false, hasCatalog: scope !== undefined }
   }
 
-  /** Records and returns the agent that calls a tool. The tool itself receives only the id of the call. */
-  noteCall({ tool_use_id: id, tool_name: tool, tool_input: input, ...event }: ClaudeCallEvent): ClaudeMember {
-    const caller = this.find(event)
+  /** Records the agent that calls a tool. The tool itself receives only the id of the call. */
+  noteCall(
+    { tool_use_id: id, tool_name: tool, tool_input: input }: ClaudeCallEvent,
+    caller: ClaudeMember,
+  ): void {
     const { subagent_type: type } = (input ?? {}) as { readonly subagent_type?: unknown }
     const startsType = START_TOOLS.includes(tool) ? (typeof type === 'string' ? type : '') : undefined
     this.#calls.set(id, { caller, startsType })
-    return caller
   }
 
   /** Returns the agent that makes a tool call; `undefined` for an unknown call. */

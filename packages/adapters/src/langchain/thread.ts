@@ -151,15 +151,15 @@ export class LangChainThread {
   finish(state: LangChainGraphState): LangChainUpdate | undefined {
     if (this.#place === undefined) return undefined
     const { base, parts } = this.#place
-    const told = readTold(state)
-    const isWritten = base.version === readStart(state)?.version && parts.length === told?.parts.length
+    const told = readState(state).told
+    const isWritten = base.version === readState(state).start?.version && parts.length === told?.parts.length
     const isSame = isWritten && told?.active.length === this.session.active.length
     return isSame ? undefined : this.#write(state, base)
   }
 
   /** Returns the place of a state of the graph; `undefined` if the conversation has not begun there. */
   #find(state: LangChainGraphState): Place | undefined {
-    const [stored, told] = [readStart(state), readTold(state)]
+    const { start: stored, told } = readState(state)
     const isWritten = this.#unwritten?.replaces !== stored?.version
     const place = isWritten || this.#unwritten === undefined ? undefined : this.#unwritten.place
     const base = place?.base ?? stored
@@ -175,7 +175,7 @@ export class LangChainThread {
     if (this.#place !== undefined) await this.session.rebase({ maxTokens: 0 })
     const session = this.session.state()
     const base = { origin: version, version, session, restored: '', covered: [] }
-    this.#unwritten = { place: { base, parts: [] }, replaces: readStart(state)?.version }
+    this.#unwritten = { place: { base, parts: [] }, replaces: readState(state).start?.version }
   }
 
   #isAt(state: LangChainGraphState, step: LangChainStep = 'model'): boolean {
@@ -190,7 +190,7 @@ export class LangChainThread {
   #replay(state: LangChainGraphState): void {
     const place = this.#find(state)
     if (place === undefined) return
-    const told = readTold(state)
+    const told = readState(state).told
     const added = place.parts.slice(told?.parts.length ?? 0)
     const loads = entriesOf(added).flatMap(entry => (entry.kind === 'load' ? [entry.name] : []))
     const active = told === undefined ? [] : [...told.active, ...loads]
@@ -228,7 +228,7 @@ export class LangChainThread {
     const covered = [...readParts(state.messages, this.#tools), ...parts].map(({ evidence }) => evidence)
     const next = { ...base, version, session: this.session.state(), restored, covered: [...new Set(covered)] }
     this.#place = { base: next, parts: kept }
-    this.#unwritten = { place: this.#place, replaces: readStart(state)?.version }
+    this.#unwritten = { place: this.#place, replaces: readState(state).start?.version }
   }
 
   /** Records a text that the model receives, unless another run has used the session in between. */
@@ -245,9 +245,9 @@ export class LangChainThread {
   ): LangChainUpdate {
     const { skillstoke: entries = [] } = notice?.additional_kwargs ?? {}
     if (notice !== undefined) this.#add(base, { evidence: notice.id, entries })
-    const parts = this.#place?.parts ?? readTold(state)?.parts ?? []
+    const parts = this.#place?.parts ?? readState(state).told?.parts ?? []
     const told: LangChainTold = { parts, active: this.session.active.map(({ name }) => name) }
-    const isNew = base !== undefined && base.version !== readStart(state)?.version
+    const isNew = base !== undefined && base.version !== readState(state).start?.version
     if (isNew) this.#unwritten = undefined
     return {
       messages: (notice === undefined ? [] : [notice]) as never[],
@@ -257,12 +257,11 @@ export class LangChainThread {
   }
 }
 
-function readStart({ _skillstoke: start }: LangChainGraphState): LangChainState | undefined {
-  return start
-}
-
-function readTold({ _skillstokeTold: told }: LangChainGraphState): LangChainTold | undefined {
-  return told
+function readState({ _skillstoke: start, _skillstokeTold: told }: LangChainGraphState): {
+  readonly start: LangChainState | undefined
+  readonly told: LangChainTold | undefined
+} {
+  return { start, told }
 }
 
 /** Returns the id of the message that a step of the graph adds. */

@@ -1,5 +1,6 @@
 import type { RebaseOptions, SessionOptions, SkillRuntime, SkillScope, SkillSession } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
+import { intersectScopes } from '../live-conversation.ts'
 import { RecentMap } from '../recent-map.ts'
 import type { LangChainGraphState } from './messages.ts'
 import { type LangChainStep, LangChainThread } from './thread.ts'
@@ -52,7 +53,7 @@ export class LangChainThreads {
 
   #start(path: readonly string[], state: LangChainGraphState, own: SkillScope | undefined): LangChainThread {
     const { scope: shared, ...options } = this.#options
-    const scope = intersect(shared, own)
+    const scope = intersectScopes(shared, own)
     const { _skillstoke: stored } = state
     const all = { ...options, id: path.join('/'), ...defined({ scope, resume: stored?.session }) }
     const parent = this.#findParent(path)
@@ -82,9 +83,4 @@ function pathOf(runtime: LangChainRuntime, { _skillstoke: stored }: LangChainGra
   const graphs = taskOf(runtime).split('|').slice(0, -1)
   if (typeof thread === 'string') return [thread, ...graphs]
   return ['run', ...(graphs.length > 0 ? graphs : [stored?.origin ?? taskOf(runtime)])]
-}
-
-function intersect(outer: SkillScope | undefined, inner: SkillScope | undefined): SkillScope | undefined {
-  if (outer === undefined || inner === undefined) return outer ?? inner
-  return { ...inner, outer: intersect(outer, inner.outer) ?? outer }
 }

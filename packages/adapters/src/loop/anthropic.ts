@@ -54,15 +54,8 @@ export interface AnthropicAnswer {
   readonly stop_reason: string | null
 }
 
-/** A reply of a streaming tool runner. */
-interface AnthropicStream {
-  finalMessage: () => Promise<AnthropicAnswer>
-}
-
-/** The part of a `BetaToolRunner` that `followToolRunner` uses. */
-interface AnthropicToolRunner<Message, Reply> extends AsyncIterable<Reply> {
-  generateToolResponse(): Promise<Message | null>
-}
+/** A reply of a tool runner, which may stream it. */
+type RunnerReply = AnthropicAnswer | { finalMessage: () => Promise<AnthropicAnswer> }
 
 /** The stop reasons after which the model continues its answer in the next call. */
 const PAUSES: ReadonlySet<string | null> = new Set(['pause_turn', 'compaction'])
@@ -121,12 +114,9 @@ export function createAnthropicFormat<Message extends AnthropicMessage>(
  * turn.keep()
  * ```
  */
-export async function* followToolRunner<
-  Message extends AnthropicMessage,
-  Reply extends AnthropicAnswer | AnthropicStream,
->(
+export async function* followToolRunner<Message extends AnthropicMessage, Reply extends RunnerReply>(
   turn: LoopTurn<Message, AnthropicRequest<Message>, AnthropicAnswer>,
-  runner: AnthropicToolRunner<Message, Reply>,
+  runner: AsyncIterable<Reply> & { generateToolResponse(): Promise<Message | null> },
 ): AsyncGenerator<Reply, void, undefined> {
   for await (const reply of runner) {
     yield reply

@@ -74,7 +74,11 @@ export class MastraRun {
   ): Promise<void> {
     const { place, rebase } = this.#options
     const { scope } = place
-    const lost = await startOver(this.session, rebase, ({ name, revision }) => visible.get(name) === revision)
+    const lost = await startOver(
+      this.session,
+      rebase,
+      ({ name, revision }) => visible.get(name)?.revision === revision,
+    )
     const last = messages.findLast(isSent)
     if (last !== undefined) putMark(last, { scope, start: this.session.state() })
     this.#startId = last?.id

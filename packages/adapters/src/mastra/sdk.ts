@@ -1,7 +1,5 @@
 // The parts of `@mastra/core` and `@mastra/memory` that the adapter uses, as structural types.
 
-import type { CacheBreakpoint } from '../ai-sdk/cache-breakpoint.ts'
-
 /** A message of a thread, in the format in which Mastra stores it. */
 export interface MastraMessage {
   readonly id: string
@@ -81,33 +79,31 @@ export interface MastraMemory extends MastraReader {
 }
 
 /** The part of the arguments of `processInputStep` that the adapter uses. */
-export interface MastraStep<System = MastraPromptMessage, Options = object> {
+export interface MastraStep {
   readonly messageList: MastraMessageList
-  readonly systemMessages: readonly System[]
+  readonly systemMessages: readonly MastraPromptMessage[]
   /** An object that exists for one run of the agent. */
   readonly state: object
   readonly requestContext?: MastraRequestContext
   readonly tools?: Record<string, unknown>
-  readonly providerOptions?: Options
+  readonly providerOptions?: object
   readonly sendSignal?: SendMastraSignal
 }
 
-/** What `processInputStep` returns to the agent. */
-export interface MastraStepResult<System, Options> {
+/** What `processInputStep` returns to the agent. The type `never` of its fields fits the types of every version. */
+export interface MastraStepResult {
   tools?: Record<string, unknown>
-  providerOptions: Options & CacheBreakpoint
-  systemMessages?: System[]
+  providerOptions: never
+  systemMessages?: never[]
 }
 
 /** An input processor for the `inputProcessors` of an agent. */
 export interface MastraProcessor {
   readonly id: 'skillstoke'
-  processInputStep<System extends MastraPromptMessage, Options extends object>(
-    step: MastraStep<System, Options>,
-  ): Promise<MastraStepResult<System, Options>>
-  processLLMRequest<Message extends MastraPromptMessage>(request: {
-    readonly prompt: Message[]
+  processInputStep(step: MastraStep): Promise<MastraStepResult>
+  processLLMRequest(request: {
+    readonly prompt: readonly MastraPromptMessage[]
     readonly messageList?: MastraMessageList
     readonly state: object
-  }): { prompt: Message[] }
+  }): { prompt: never[] }
 }

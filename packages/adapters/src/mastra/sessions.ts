@@ -8,7 +8,7 @@ import { readThread, type ThreadPlace, type ThreadView } from './thread.ts'
 type MastraSessionOptions = Omit<SessionOptions, 'id' | 'resume'>
 
 /** The key of the session's id in the request context, where tools and subagents find it. */
-const SESSION_KEY = 'skillstoke'
+export const SESSION_KEY = 'skillstoke'
 const MAX_KEPT_SESSIONS = 1_000
 
 /** Counts sessions that have no thread. */
@@ -60,11 +60,6 @@ export class MastraSessions {
 
   placeOf(threadId: string | undefined): ThreadPlace {
     return { scope: this.scope, threadId, tools: this.#tools }
-  }
-
-  /** Tells tools and subagents of this request which session is theirs. */
-  hand(session: SkillSession, context: MastraRequestContext | undefined): void {
-    context?.set(SESSION_KEY, session.id)
   }
 
   /** Returns the session of the agent that called this agent as a subagent. */

@@ -1,7 +1,7 @@
-import type { RebaseOptions, SessionState, SkillSession, ToolResult } from '@skillstoke/core'
+import type { RebaseOptions, SessionState, SkillSession } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import { RecentMap } from '../recent-map.ts'
-import { entriesOfAnswer, expandInvocation, startOver, ToldHistory, type ToldPart } from '../told-history.ts'
+import { expandInvocation, startOver, ToldHistory, type ToldPart } from '../told-history.ts'
 import {
   containsText,
   findMove,
@@ -16,27 +16,18 @@ import {
 import type { OpenaiItem, OpenaiUserMessage } from './sdk.ts'
 
 /** A text about skills that the model received. */
-type KnownText = NoticeText | SlashText | LoadedText
+type KnownText = PlacedText | LoadedText
 
-/** A notice, or the instructions that came back after a compaction. The adapter adds it to every request. */
-interface NoticeText extends ToldPart {
-  readonly kind: 'notice'
+/** A text that the adapter adds to every request: a notice, or instructions of skills. */
+interface PlacedText extends ToldPart {
   readonly text: string
-  readonly place: HistoryPlace
-}
-
-/** The instructions of a skill that replace a message in every request, because the user invoked the skill. */
-interface SlashText extends ToldPart {
-  readonly kind: 'slash'
-  readonly text: string
-  /** The message of the user. */
-  readonly asked: string
+  /** The message of the user that invoked a skill, which the text replaces. */
+  readonly asked?: string
   readonly place: HistoryPlace
 }
 
 /** The text of a skill in the result of a tool call. */
 interface LoadedText extends ToldPart {
-  readonly kind: 'load'
   readonly callId: string
 }
 
@@ -94,7 +85,7 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     if (!this.follow(text => isStored(items, text), isCut)) await this.restore(items)
     await this.#beginTurn(items)
     const notice = await this.takeNotice()
-    if (notice !== undefined) this.add({ kind: 'notice', ...notice, place: placeAt(items, items.length) })
+    if (notice !== undefined) this.add({ ...notice, place: placeAt(items, items.length) })
     return weave(items, this.parts)
   }
 
@@ -117,23 +108,16 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     return notice === undefined ? [...items] : [...items, toUserMessage(notice.text)]
   }
 
-  /** Remembers which call of a skill tool returned the text of a skill. */
-  noteAnswer(tool: string, answer: ToolResult, callId: string | undefined): void {
-    const entries = entriesOfAnswer(this.session, tool, answer)
-    if (entries.length > 0 && callId !== undefined && !this.isRemote)
-      this.add({ kind: 'load', callId, entries })
-  }
-
   /** Starts over with compacted items. Adds the loaded skills that the items do not contain. */
   async restore(items: Items, options: RebaseOptions | undefined = this.#options): Promise<void> {
     const lost = await startOver(this.session, options, ({ text }) =>
       items.some(item => containsText(item, text)),
     )
     this.#start = placeAt(items, 1).key
-    this.restart(this.parts.filter(text => text.kind === 'load' && isStored(items, text)))
+    this.restart(this.parts.filter(text => 'callId' in text && isStored(items, text)))
     if (lost === undefined) return
     const place = placeAt(items, items.length)
-    this.add({ kind: 'notice', text: lost.text, place, entries: [], isCovered: true })
+    this.add({ text: lost.text, place, entries: [], isCovered: true })
   }
 
   #continueResponse(id: string): void {
@@ -147,7 +131,7 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     const start = placeAt(items, 1).key
     const isOther = start !== this.#start
     if (isOther) {
-      const places = this.parts.flatMap(text => (text.kind === 'load' ? [] : [text.place]))
+      const places = this.parts.flatMap(text => ('place' in text ? [text.place] : []))
       const move = places.map(place => findMove(items, place)).find(each => each !== undefined) ?? 0
       this.update(text => movePlace(text, move))
     }
@@ -168,22 +152,22 @@ export class TrackedHistory extends ToldHistory<KnownText> {
   }
 
   /** Loads the skill of a message that begins with `/` and the skill's name. */
-  async #expandSlash(message: OpenaiItem): Promise<Omit<SlashText, 'place'> | undefined> {
+  async #expandSlash(message: OpenaiItem): Promise<Omit<PlacedText, 'place'> | undefined> {
     const asked = plainTextOf(message)
     if (!asked.trimStart().startsWith('/')) return undefined
     const invoked = await expandInvocation(this.session, asked)
-    return invoked && { kind: 'slash', asked, ...invoked }
+    return invoked && { asked, ...invoked }
   }
 }
 
 /** True if the history contains the text, or the place at which the adapter adds the text. */
 function isStored(items: Items, text: KnownText): boolean {
-  if (text.kind !== 'load') return isUnchanged(items, text.place)
+  if ('place' in text) return isUnchanged(items, text.place)
   return items.some(({ callId, type }) => callId === text.callId && type !== 'function_call')
 }
 
 function movePlace(text: KnownText, count: number): KnownText {
-  if (text.kind === 'load') return text
+  if ('callId' in text) return text
   return { ...text, place: { ...text.place, index: text.place.index - count } }
 }
 
@@ -194,10 +178,10 @@ function replaceMessage(item: OpenaiItem, content: string): void {
 
 function weave<Item extends OpenaiItem>(items: readonly Item[], texts: readonly KnownText[]): Woven<Item> {
   const woven: Woven<Item>[] = [[], ...items.map(item => [item])]
-  const added = texts.filter(text => text.kind !== 'load').filter(text => isStored(items, text))
-  for (const { kind, text, place } of added) {
+  const added = texts.filter(text => 'place' in text).filter(text => isStored(items, text))
+  for (const { asked, text, place } of added) {
     const message = items[place.index - 1]
-    if (kind === 'notice') woven[place.index]?.push(toUserMessage(text))
+    if (asked === undefined) woven[place.index]?.push(toUserMessage(text))
     else if (message !== undefined) replaceMessage(message, text)
   }
   return woven.flat()

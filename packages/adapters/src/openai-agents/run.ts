@@ -15,15 +15,7 @@ import type {
 import { withoutNotices } from './session.ts'
 
 /** The histories of the agents that have skills. One run may reach several agents. */
-const histories = new WeakMap<object, TrackedHistory>()
-
-export function setHistory(agent: object, history: TrackedHistory): void {
-  histories.set(agent, history)
-}
-
-export function findHistory(agent: object): TrackedHistory | undefined {
-  return histories.get(agent)
-}
+export const histories: WeakMap<object, TrackedHistory> = new WeakMap()
 
 /** Returns the options of one run that the adapter sets. */
 export function createRunHooks(settings: OpenaiRunSettings): OpenaiRunHooks {
@@ -35,7 +27,7 @@ export function createRunHooks(settings: OpenaiRunSettings): OpenaiRunHooks {
     ...defined({ session: session && withoutNotices(session, items => removeTexts(items, added)) }),
     async callModelInputFilter<Item extends OpenaiItem>(call: OpenaiFilterCall<Item>) {
       agent = call.agent
-      const history = findHistory(agent)
+      const history = histories.get(agent)
       const modelData =
         history === undefined ? call.modelData : await prepareCall(history, call.modelData, settings, added)
       if (settings.callModelInputFilter === undefined) return modelData
@@ -69,7 +61,7 @@ function describeUnknownTool(
   const names = agent.tools.map(({ name }) => name)
   // If the tool exists, it is only not loaded yet. The SDK explains how to load it.
   if (names.includes(toolName)) return undefined
-  return findHistory(agent)?.session.describeUnknownTool(toolName, names)
+  return histories.get(agent)?.session.describeUnknownTool(toolName, names)
 }
 
 async function prepareCall<Item extends OpenaiItem>(
@@ -82,8 +74,7 @@ async function prepareCall<Item extends OpenaiItem>(
   const input = history.isRemote
     ? await history.prepareRemote(given, previousResponseId)
     : await history.prepare(given)
-  for (const text of history.parts)
-    if (text.kind !== 'load') added.set(text.text, text.kind === 'slash' ? text.asked : undefined)
+  for (const text of history.parts) if ('place' in text) added.set(text.text, text.asked)
   // Read the catalog last, because a notice or a compaction may have replaced it.
   return { input, instructions: joinTexts(instructions, history.session.catalog) }
 }

@@ -1,6 +1,5 @@
 import type { ToolDefinition } from '@skillstoke/core'
-import type { TrackedHistory } from './history.ts'
-import { findHistory } from './run.ts'
+import { histories } from './run.ts'
 import type { OpenaiAgent, OpenaiTool } from './sdk.ts'
 
 interface CallDetails {
@@ -9,7 +8,7 @@ interface CallDetails {
 }
 
 /** Converts a tool definition into a function tool of the SDK. */
-export function toFunctionTool(definition: ToolDefinition, history: TrackedHistory): object {
+export function toFunctionTool(definition: ToolDefinition): object {
   const { name, description, inputSchema, execute } = definition
   return {
     type: 'function',
@@ -19,10 +18,7 @@ export function toFunctionTool(definition: ToolDefinition, history: TrackedHisto
     parameters: { ...inputSchema, additionalProperties: true },
     strict: false,
     async invoke(_context: unknown, input: string, { toolCall, signal }: CallDetails = {}) {
-      const callId = toolCall?.callId
-      const answer = await execute(input, { signal, callId })
-      history.noteAnswer(name, answer, callId)
-      return answer.text
+      return (await execute(input, { signal, callId: toolCall?.callId })).text
     },
     needsApproval: () => Promise.resolve(false),
     isEnabled: () => Promise.resolve(true),
@@ -39,7 +35,7 @@ const GUARDRAIL: object = {
   type: 'tool_input',
   name: 'skillstoke',
   run({ agent, toolCall }: GuardedCall): Promise<object> {
-    const message = findHistory(agent)?.session.checkTool(toolCall.name, parse(toolCall.arguments))
+    const message = histories.get(agent)?.session.checkTool(toolCall.name, parse(toolCall.arguments))
     const behavior = message === undefined ? { type: 'allow' } : { type: 'rejectContent', message }
     return Promise.resolve({ behavior })
   },

@@ -9,8 +9,8 @@ export type StrandsEventClass<Event> = new (...args: never[]) => Event
 export interface StrandsSdk<Result = unknown> {
   readonly BeforeInvocationEvent: StrandsEventClass<object>
   readonly AfterInvocationEvent: StrandsEventClass<object>
-  readonly AgentResultEvent: StrandsEventClass<{ readonly result: { readonly stopReason: string } }>
-  readonly BeforeModelCallEvent: StrandsEventClass<{ readonly cancel: boolean | string }>
+  readonly AgentResultEvent: StrandsEventClass<StrandsResultEvent>
+  readonly BeforeModelCallEvent: StrandsEventClass<StrandsModelCallEvent>
   readonly BeforeToolCallEvent: StrandsEventClass<StrandsToolCallEvent>
   readonly Message: { fromMessageData(data: StrandsMessageData): StrandsMessage }
   readonly TextBlock: new (text: string) => StrandsBlock
@@ -23,6 +23,14 @@ interface ToolResultData {
     readonly status: 'success' | 'error'
     readonly content: { text: string }[]
   }
+}
+
+export interface StrandsResultEvent {
+  readonly result: { readonly stopReason: string }
+}
+
+export interface StrandsModelCallEvent {
+  readonly cancel: boolean | string
 }
 
 export interface StrandsToolCallEvent {

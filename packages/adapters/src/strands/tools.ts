@@ -1,4 +1,4 @@
-import type { ToolDefinition, ToolInputSchema, ToolProgress, ToolResult } from '@skillstoke/core'
+import type { ToolDefinition, ToolInputSchema, ToolProgress } from '@skillstoke/core'
 import { followCall } from '../skill-tools.ts'
 import type { StrandsSdk } from './sdk.ts'
 
@@ -22,14 +22,10 @@ export interface StrandsTool<Result> {
   stream(context: ToolCallContext): AsyncGenerator<StreamedProgress, Result, undefined>
 }
 
-/** Called with the answer of each tool call. */
-export type OnToolAnswer = (tool: string, toolUseId: string, answer: ToolResult) => void
-
 /** Converts a tool definition into a tool of the SDK. */
 export function toStrandsTool<Result>(
   definition: ToolDefinition,
   sdk: Pick<StrandsSdk<Result>, 'ToolResultBlock'>,
-  onAnswer: OnToolAnswer,
 ): StrandsTool<Result> {
   const { name, description, inputSchema } = definition
   const show = (data: ToolProgress): StreamedProgress => ({ type: 'toolStreamEvent', data })
@@ -40,7 +36,6 @@ export function toStrandsTool<Result>(
     async *stream({ toolUse: { toolUseId, input }, cancelSignal }) {
       const context = { signal: cancelSignal, callId: toolUseId }
       const answer = yield* followCall(definition, input, context, show)
-      onAnswer(name, toolUseId, answer)
       const status = answer.isError ? 'error' : 'success'
       return sdk.ToolResultBlock.fromJSON({
         toolResult: { toolUseId, status, content: [{ text: answer.text }] },
