@@ -2,36 +2,18 @@
 
 // `@skillstoke/adapters/ai-sdk`: live skills in agents of the AI SDK, versions 6 and 7.
 
-import type { RebaseOptions } from '@skillstoke/core'
-import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '@skillstoke/core'
-import { withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
+import { type RebaseOptions, type SessionState, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
+import { type CacheBreakpoint, withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { PageHistory, type PagePart } from './ai-sdk/page-history.ts'
 import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
 import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
-import {
-  assertNoClash,
-  type LiveChildOptions,
-  LiveConversation,
-  type LiveOptions,
-} from './live-conversation.ts'
+import { LiveChat, type LiveChildOptions, LiveConversation, type LiveOptions } from './live-conversation.ts'
+import { assertNoClash } from './skill-tools.ts'
+import { noteAnswers } from './told-history.ts'
 
-export {
-  AiSdkAgent,
-  type AiSdkAgentArguments,
-  type AiSdkAgentOptions,
-  aiSdkAgent,
-  type NamedAiTool,
-} from './ai-sdk/agent.ts'
-export {
-  type AiHostTool,
-  type AiInputSchema,
-  type AiTool,
-  type AiToolCall,
-  type AiToolOutput,
-  toAiTools,
-  withGate,
-} from './ai-sdk/tools.ts'
-export type { AiMessage, AiResult, AiStep, AiStepAnswer } from './ai-sdk/turn.ts'
+export { AiSdkAgent, type AiSdkAgentOptions, aiSdkAgent, type NamedAiTool } from './ai-sdk/agent.ts'
+export { type AiTool, type AiToolOutput, toAiTools, withGate } from './ai-sdk/tools.ts'
 
 export interface AiSdkOptions<Message extends AiMessage = AiMessage> extends Omit<LiveOptions, 'resume'> {
   /** The value that `state()` returned when the conversation was stored. @default a new conversation */
@@ -61,29 +43,25 @@ export interface AiTurnSettings<Tools extends HostTools = HostTools> {
 }
 
 /** The arguments of one model call, without messages. */
-export interface AiCall<Tools extends HostTools> {
+interface AiCall<Tools extends HostTools> {
   readonly instructions: string
   /** The instructions for version 6 of the AI SDK. */
   readonly system: string
   readonly tools: Tools & Record<string, AiTool>
-  readonly providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } }
+  readonly providerOptions: { anthropic: CacheBreakpoint['anthropic'] }
 }
 
 /** The arguments of `generateText` and `streamText` that a turn needs. */
-export interface AiTurnCall<Message extends AiMessage, Tools extends HostTools> extends AiCall<Tools> {
+interface AiTurnCall<Message extends AiMessage, Tools extends HostTools> extends AiCall<Tools> {
   readonly messages: Message[]
   readonly prepareStep: (step: AiStep<Message>) => Promise<AiPreparedStep<Message>>
 }
 
 /** What `prepareStep` returns to the SDK. */
-export interface AiPreparedStep<Message extends AiMessage> {
-  messages: Message[]
-  instructions: string
-  system: string
-}
+type AiPreparedStep<Message> = { messages: Message[] } & Pick<AiCall<HostTools>, 'instructions' | 'system'>
 
 /** The part of `experimental_createSteering()` of the AI SDK 7 that the adapter uses. */
-export interface AiSteering {
+interface AiSteering {
   steer(message: string): Promise<unknown>
 }
 
@@ -99,15 +77,12 @@ export interface AiUiSettings<Steering extends AiSteering, Tools extends HostToo
 }
 
 /** The arguments of `streamText` for a turn whose messages a user interface stores. */
-export interface AiUiCall<Message extends AiMessage, Steering extends AiSteering, Tools extends HostTools>
+interface AiUiCall<Message extends AiMessage, Steering extends AiSteering, Tools extends HostTools>
   extends Omit<AiTurnCall<Message, Tools>, 'prepareStep' | 'system'> {
   readonly experimental_steering: Steering
   readonly prepareStep: (step: AiStep<Message>) => Promise<undefined>
   readonly onStepEnd: (step: { readonly finishReason: string }) => Promise<void>
-  readonly onEnd: (event: {
-    readonly finishReason: string
-    readonly steps: readonly unknown[]
-  }) => Promise<void>
+  readonly onEnd: (event: object) => Promise<void>
 }
 
 /**
@@ -130,7 +105,7 @@ export interface AiUiCall<Message extends AiMessage, Steering extends AiSteering
  * console.log(messages.map(({ role }) => role)) // prints [ 'user', 'assistant', 'tool', 'assistant' ]
  * ```
  */
-export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposable {
+export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   readonly #live: LiveConversation
   readonly #skillTools: Readonly<Record<string, AiTool>>
   #messages: readonly Message[]
@@ -142,14 +117,12 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
 
   /** Use `aiSdk()` or `child()`. */
   constructor(live: LiveConversation, { messages = [], parts }: Partial<AiSdkState<Message>> = {}) {
+    super(live.session)
     this.#live = live
     this.#messages = messages
     if (parts !== undefined) this.#page = new PageHistory(live.session, parts)
-    this.#skillTools = toAiTools(live.session.tools)
-  }
-
-  get session(): SkillSession {
-    return this.#live.session
+    const tools = noteAnswers(live.session, (entries, evidence) => this.#page?.add({ evidence, entries }))
+    this.#skillTools = toAiTools(tools)
   }
 
   /** The stored history. It contains the turns that were kept, with their notices. */
@@ -172,11 +145,8 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
     settings: AiTurnSettings<Tools> = {},
   ): Promise<AiTurnCall<Message, NoInfer<Tools>>> {
     this.#live.beginTurn()
-    const asked =
-      typeof prompt === 'string'
-        ? [this.#toUserMessage((await this.session.expandSlash(prompt)).text)]
-        : prompt
-    const messages = [...this.#messages, ...asked]
+    const asked = typeof prompt === 'string' ? (await this.session.expandSlash(prompt)).text : prompt
+    const messages = [...this.#messages, ...this.#toMessages(asked)]
     const turn = new AiTurn<Message>(messages.length)
     this.#turn = turn
     return {
@@ -238,18 +208,17 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
   ): Promise<AiUiCall<Message, Steering, NoInfer<Tools>>> {
     this.#page ??= new PageHistory(this.session)
     const page = this.#page
-    page.follow(messages)
+    page.followPage(messages)
     this.session.beginTurn()
     const steer = async (): Promise<void> => {
-      const notice = await page.takeNotice()
+      const notice = await page.takePageNotice()
       // The promise resolves when the message reaches the model, so it must not delay the step that delivers it.
       if (notice !== undefined) void steering.steer(notice)
     }
-    const { system: _, tools, ...call } = this.call(settings)
+    const { system: _, ...call } = this.call(settings)
     await steer()
     return {
       ...call,
-      tools: { ...tools, ...page.track(this.#skillTools) },
       messages: [...messages],
       // The host's own result passes through to the SDK, which knows its type.
       prepareStep: async step => (await prepareStep?.(step as never)) as undefined,
@@ -285,24 +254,22 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
    * a turn that was not kept, for example because the conversation was too long for the model.
    */
   async compact(summary: string | readonly Message[], options?: RebaseOptions): Promise<void> {
-    const kept = typeof summary === 'string' ? [this.#toUserMessage(summary)] : summary
     const running = this.#preparing
     if (running === undefined) {
       this.#turn = undefined
       this.#live.dropTurn()
     } else this.#assertOpen(running)
     const restored = await this.#live.rebase(options)
-    this.#page?.told.restart([])
-    const messages = restored === undefined ? kept : [...kept, this.#toUserMessage(restored)]
+    this.#page?.restart([])
+    const messages = [...this.#toMessages(summary), ...this.#toMessages(restored)]
     if (running === undefined) this.#messages = messages
-    else running.replace(messages)
+    else running.replacement = messages
   }
 
   /** Returns the conversation to store, as JSON if the messages are JSON. It does not contain an open turn. */
   state(): AiSdkState<Message> {
-    const { told } = this.#page ?? {}
-    const page = told === undefined ? {} : { session: told.base, parts: told.parts }
-    return { messages: this.#messages, session: this.#live.state(), ...page }
+    const { base, parts } = this.#page ?? {}
+    return { messages: this.#messages, session: base ?? this.#live.state(), ...defined({ parts }) }
   }
 
   /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */
@@ -310,18 +277,11 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
     return new AiSdkChat<Message>(this.#live.child(options))
   }
 
-  /** Ends the conversation in this process. `state()` still works. Idempotent. */
-  close(): void {
-    this.session.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
-  }
-
-  #toUserMessage(content: string): Message {
+  /** Returns messages as they are, and a text as a message of the user. */
+  #toMessages(content: string | readonly Message[] = []): readonly Message[] {
+    if (typeof content !== 'string') return content
     // Every `ModelMessage` type of the SDK includes this message, but only the host knows the type.
-    return { role: 'user', content } satisfies AiMessage as unknown as Message
+    return [{ role: 'user', content } satisfies AiMessage as unknown as Message]
   }
 
   async #prepareStep(
@@ -331,30 +291,19 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
   ): Promise<AiPreparedStep<Message>> {
     this.#assertOpen(turn)
     const read = turn.read(step)
-    const wanted = await this.#prepare(
-      turn,
-      async () => await own?.({ ...step, messages: [...read] } as never),
-    )
+    // In the host's own function, `compact()` replaces the messages of this turn.
+    this.#preparing = turn
+    turn.replacement = undefined
+    const given = (async () => await own?.({ ...step, messages: [...read] } as never))()
+    const wanted = (await given.finally(() => {
+      this.#preparing = undefined
+    })) as { readonly messages?: readonly Message[] } | undefined
     this.#assertOpen(turn)
-    const base = turn.takeReplacement() ?? wanted?.messages ?? read
-    const notice = await this.#live.takeNotice()
-    const messages = notice === undefined ? [...base] : [...base, this.#toUserMessage(notice)]
+    const base = turn.replacement ?? wanted?.messages ?? read
+    const messages = [...base, ...this.#toMessages(await this.#live.takeNotice())]
     turn.send(messages)
     const { system } = this.#live
     return { instructions: system, system, ...wanted, messages }
-  }
-
-  /** Runs the host's own `prepareStep`, in which `compact()` replaces the messages of this turn. */
-  async #prepare(
-    turn: AiTurn<Message>,
-    own: () => Promise<unknown>,
-  ): Promise<{ readonly messages?: readonly Message[] } | undefined> {
-    this.#preparing = turn
-    try {
-      return (await own()) as { readonly messages?: readonly Message[] } | undefined
-    } finally {
-      this.#preparing = undefined
-    }
   }
 
   /** @throws {SkillError} CLOSED, because two turns at the same time would mix their messages */
@@ -365,7 +314,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> implements Disposa
 }
 
 /** Settings for `new ToolLoopAgent()`. */
-export interface AiAgentSettings<Message extends AiMessage, Tools extends HostTools>
+interface AiAgentSettings<Message extends AiMessage, Tools extends HostTools>
   extends Pick<AiTurnCall<Message, Tools>, 'instructions' | 'tools' | 'providerOptions'> {
   readonly prepareCall: <Call extends AiAgentCall<Message>>(
     call: Call,
@@ -373,7 +322,7 @@ export interface AiAgentSettings<Message extends AiMessage, Tools extends HostTo
 }
 
 /** The part of the arguments of `prepareCall` that the adapter uses. */
-export interface AiAgentCall<Message extends AiMessage> {
+interface AiAgentCall<Message extends AiMessage> {
   readonly prompt?: string | readonly Message[] | undefined
   readonly messages?: readonly Message[] | undefined
 }
@@ -402,9 +351,6 @@ export function aiSdk<Message extends AiMessage = AiMessage>(
   skills: SkillRuntime,
   { resume, ...options }: AiSdkOptions<Message>,
 ): AiSdkChat<Message> {
-  const live = LiveConversation.open(skills, {
-    ...options,
-    ...(resume === undefined ? {} : { resume: resume.session }),
-  })
+  const live = LiveConversation.open(skills, { ...options, ...defined({ resume: resume?.session }) })
   return new AiSdkChat<Message>(live, resume)
 }

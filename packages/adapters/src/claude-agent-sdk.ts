@@ -2,35 +2,23 @@
 
 // `@skillstoke/adapters/claude-agent-sdk`: live skills in agents of the Claude Agent SDK.
 
-import type { RebaseOptions } from '@skillstoke/core'
 import {
   type DeliveryMode,
+  type RebaseOptions,
   SkillError,
   type SkillRuntime,
   type SkillScope,
-  type SkillSession,
   type ToolResult,
 } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
 import { ClaudeAgents } from './claude-agent-sdk/agents.ts'
-import { type ClaudeHookMatcher, createHooks } from './claude-agent-sdk/hooks.ts'
-import { type ClaudeQueryOptions, mergeOptions, TOOL_PREFIX } from './claude-agent-sdk/options.ts'
+import { createHooks } from './claude-agent-sdk/hooks.ts'
+import { type ClaudeQueryOptions, mergeOptions, type OwnOptions } from './claude-agent-sdk/options.ts'
 import { type SkillCall, SkillServer } from './claude-agent-sdk/server.ts'
 import type { ClaudeState, ClaudeStateStore } from './claude-agent-sdk/state.ts'
-import { LiveConversation, type LiveOptions } from './live-conversation.ts'
+import { LiveChat, LiveConversation, type LiveOptions } from './live-conversation.ts'
 
-export type {
-  ClaudeAgentDefinition,
-  ClaudeQueryOptions,
-  ClaudeSystemPrompt,
-} from './claude-agent-sdk/options.ts'
-export {
-  type ClaudeSessionEntry,
-  type ClaudeSessionKey,
-  type ClaudeSessionStore,
-  type ClaudeState,
-  type ClaudeStateStore,
-  toStateStore,
-} from './claude-agent-sdk/state.ts'
+export { type ClaudeState, type ClaudeStateStore, toStateStore } from './claude-agent-sdk/state.ts'
 
 export interface ClaudeAgentOptions extends Omit<LiveOptions, 'instructions' | 'resume' | 'delivery'> {
   /** `rebuild` is not possible, because a running Claude Code keeps its system prompt. @default 'append' */
@@ -51,18 +39,13 @@ export interface ClaudeAgentOptions extends Omit<LiveOptions, 'instructions' | '
   readonly store?: ClaudeStateStore
 }
 
-/** The settings of a `ClaudeAgent`, with all defaults. */
 interface ClaudeAgentSettings {
   readonly agents: Readonly<Record<string, SkillScope>>
   readonly rebase: RebaseOptions
   readonly isEnforced: boolean
   readonly store: ClaudeStateStore | undefined
-  /** The conversation that the store knows, or that was forked. */
-  readonly stored: ClaudeState | undefined
-  /** True if Claude Code must still copy the session of `stored`. */
-  readonly isFork: boolean
-  /** Opens a copy of the conversation. */
-  readonly open: (id: string, stored: ClaudeState | undefined, isFork: boolean) => ClaudeAgent
+  /** Opens a conversation that the store knows, or a copy of one. */
+  readonly open: (id: string, stored?: ClaudeState, isFork?: boolean) => ClaudeAgent
 }
 
 /** The answer to a call without the hook that names the agent. A subagent must not call with the scope of its parent. */
@@ -87,44 +70,38 @@ const UNKNOWN_CALLER =
  * for await (const message of messages) if (message.type === 'result') console.log(live.sessionId)
  * ```
  */
-export class ClaudeAgent implements Disposable {
+export class ClaudeAgent extends LiveChat {
+  readonly #settings: ClaudeAgentSettings
   readonly #agents: ClaudeAgents
-  readonly #scopes: Readonly<Record<string, SkillScope>>
-  readonly #store: ClaudeStateStore | undefined
-  readonly #server: SkillServer
-  readonly #hooks: Readonly<Record<string, readonly ClaudeHookMatcher[]>>
-  /** The catalog in the system prompt. A compaction does not change the system prompt. */
-  readonly #catalog: string
+  /** What the options of each query contain. A compaction does not change the catalog in the system prompt. */
+  readonly #own: Omit<OwnOptions, 'sessionId' | 'isFork'>
   #sessionId: string | undefined
   /** True until Claude Code has copied the session. */
   #isFork: boolean
-  readonly #open: ClaudeAgentSettings['open']
   /** The state that was saved last, as JSON. */
   #saved: string | undefined
 
   /** Use `claudeAgent()`. */
-  constructor(live: LiveConversation, settings: ClaudeAgentSettings) {
-    const { agents, rebase, isEnforced, store, stored, isFork, open } = settings
-    this.#isFork = isFork
-    this.#open = open
-    this.#agents = new ClaudeAgents(live, agents)
-    this.#scopes = agents
-    this.#store = store
-    this.#catalog = stored?.catalog ?? live.session.catalog
-    this.#sessionId = stored?.sessionId
-    this.#server = new SkillServer(live.session.tools, async call => await this.#execute(call))
-    this.#hooks = createHooks({
-      agents: this.#agents,
-      systemCatalog: this.#catalog,
-      toolPrefix: TOOL_PREFIX,
+  constructor(live: LiveConversation, settings: ClaudeAgentSettings, stored?: ClaudeState, isFork = false) {
+    super(live.session)
+    const { tools, catalog: systemCatalog } = live.session
+    const { agents: scopes, rebase, isEnforced } = settings
+    const catalog = stored?.catalog ?? systemCatalog
+    const agents = new ClaudeAgents(live, scopes)
+    const save = async (sessionId: string): Promise<void> => await this.#save(sessionId)
+    const hooks = createHooks({
+      agents,
+      systemCatalog: catalog,
       rebase,
       isEnforced,
-      save: async sessionId => await this.#save(sessionId),
+      save,
     })
-  }
-
-  get session(): SkillSession {
-    return this.#agents.main.live.session
+    const server = new SkillServer(tools, async call => await this.#execute(call))
+    this.#settings = settings
+    this.#agents = agents
+    this.#own = { catalog, server, tools, scopes, hooks }
+    this.#sessionId = stored?.sessionId
+    this.#isFork = isFork
   }
 
   /** The id of Claude Code's session; `undefined` before the first prompt. */
@@ -143,15 +120,8 @@ export class ClaudeAgent implements Disposable {
         'INVALID_OPTION',
         'forkSession is true; call fork(), and pass the options of the fork',
       )
-    return mergeOptions(yours ?? ({} as Yours), {
-      catalog: this.#catalog,
-      server: this.#server,
-      tools: this.session.tools,
-      scopes: this.#scopes,
-      hooks: this.#hooks,
-      sessionId: this.#sessionId,
-      isFork: this.#isFork,
-    })
+    const own: OwnOptions = { ...this.#own, sessionId: this.#sessionId, isFork: this.#isFork }
+    return mergeOptions(yours ?? ({} as Yours), own)
   }
 
   /**
@@ -162,17 +132,9 @@ export class ClaudeAgent implements Disposable {
    */
   fork(id: string, sessionId?: string): ClaudeAgent {
     const known = sessionId ?? this.#sessionId
-    const stored = known && { sessionId: known, catalog: this.#catalog, session: this.session.state() }
-    return this.#open(id, stored || undefined, sessionId === undefined && known !== undefined)
-  }
-
-  /** Ends the conversation in this process. Idempotent. */
-  close(): void {
-    this.session.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
+    const { catalog } = this.#own
+    const stored = known === undefined ? known : { sessionId: known, catalog, session: this.session.state() }
+    return this.#settings.open(id, stored, sessionId === undefined && known !== undefined)
   }
 
   async #execute({ name, input, toolUseId, signal }: SkillCall): Promise<ToolResult> {
@@ -181,23 +143,22 @@ export class ClaudeAgent implements Disposable {
     if (caller === undefined) return { text: UNKNOWN_CALLER, isError: true }
     const { session } = caller.live
     const tool = session.tools.find(each => each.name === name)
-    if (tool === undefined) {
-      const names = session.tools.map(each => each.name)
-      return { text: session.describeUnknownTool(name, names), isError: true }
-    }
-    return await tool.execute(input, { signal, callId: toolUseId })
+    if (tool !== undefined) return await tool.execute(input, { signal, callId: toolUseId })
+    const names = session.tools.map(each => each.name)
+    return { text: session.describeUnknownTool(name, names), isError: true }
   }
 
   async #save(sessionId: string): Promise<void> {
     this.#sessionId = sessionId
     this.#isFork = false
-    if (this.#store === undefined) return
+    const { store } = this.#settings
+    if (store === undefined) return
     const session = this.session.state()
-    const isFirst = session.catalog.text === this.#catalog
-    const state: ClaudeState = { sessionId, session, ...(isFirst ? {} : { catalog: this.#catalog }) }
+    const { catalog } = this.#own
+    const state: ClaudeState = { sessionId, session, ...(session.catalog.text !== catalog && { catalog }) }
     const text = JSON.stringify(state)
     if (text === this.#saved) return
-    await this.#store.save(this.session.id, state)
+    await store.save(this.session.id, state)
     this.#saved = text
   }
 }
@@ -227,9 +188,17 @@ export async function claudeAgent(
   if ((options.delivery as DeliveryMode | undefined) === 'rebuild')
     throw new SkillError('INVALID_OPTION', 'delivery is "rebuild"; use "append", "silent" or "pinned"')
   const isEnforced = options.allowedTools === 'enforce'
-  const open: ClaudeAgentSettings['open'] = (id, stored, isFork) => {
-    const live = LiveConversation.open(skills, { ...options, id, ...(stored && { resume: stored.session }) })
-    return new ClaudeAgent(live, { agents, rebase, isEnforced, store, stored, isFork, open })
+  const settings: ClaudeAgentSettings = {
+    ...{ agents, rebase, store, isEnforced },
+    open: (id, stored, isFork) => {
+      const resume = defined({ resume: stored?.session })
+      return new ClaudeAgent(
+        LiveConversation.open(skills, { ...options, id, ...resume }),
+        settings,
+        stored,
+        isFork,
+      )
+    },
   }
-  return open(options.id, (await store?.load(options.id)) ?? undefined, false)
+  return settings.open(options.id, (await store?.load(options.id)) ?? undefined)
 }

@@ -1,8 +1,7 @@
-/// <reference lib="esnext.disposable" preserve="true" />
-
 // `@skillstoke/adapters/langchain`: live skills in agents of LangChain and deepagents.
 
 import type { RebaseOptions, SessionOptions, SkillRuntime, SkillScope } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
 import type { LangChainGraphState, LangChainMessage } from './langchain/messages.ts'
 import type { LangChainUpdate } from './langchain/thread.ts'
 import { type LangChainRuntime, LangChainThreads, taskOf } from './langchain/threads.ts'
@@ -10,28 +9,13 @@ import {
   gateCall,
   type LangChainToolFactory,
   type LangChainToolRequest,
+  type LangChainWrapper,
   toLangChainTools,
 } from './langchain/tools.ts'
-import { assertNoClash } from './live-conversation.ts'
-
-export type {
-  LangChainArtifact,
-  LangChainGraphState,
-  LangChainMessage,
-  LangChainNotice,
-} from './langchain/messages.ts'
-export type { LangChainState, LangChainTold, LangChainUpdate } from './langchain/thread.ts'
-export type { LangChainRuntime } from './langchain/threads.ts'
-export type {
-  LangChainTool,
-  LangChainToolCall,
-  LangChainToolFactory,
-  LangChainToolRequest,
-  LangChainToolRuntime,
-} from './langchain/tools.ts'
+import { assertNoClash } from './skill-tools.ts'
 
 /** The part of Zod's `z` that the adapter uses. */
-export interface LangChainZod {
+interface LangChainZod {
   any(): unknown
   object(shape: { _skillstoke: never; _skillstokeTold: never }): unknown
 }
@@ -52,19 +36,16 @@ export interface LangChainAgentOptions {
 }
 
 /** The part of a model call that the adapter uses. */
-export interface LangChainModelRequest<System> {
+interface ModelRequest {
   readonly state: LangChainGraphState
   readonly messages: readonly LangChainMessage[]
   readonly tools: readonly object[]
   readonly runtime: LangChainRuntime
-  readonly systemMessage: { readonly text: string; concat(text: string): System }
+  readonly systemMessage: { readonly text: string; concat(text: string): unknown }
 }
 
 /** A hook of LangChain that may change the state of the graph. */
-export type LangChainHook = (
-  state: LangChainGraphState,
-  runtime: LangChainRuntime,
-) => Promise<LangChainUpdate | undefined>
+type Hook = (state: LangChainGraphState, runtime: LangChainRuntime) => Promise<LangChainUpdate | undefined>
 
 /** A middleware for `createAgent` and `createDeepAgent`. */
 export interface LangChainMiddleware<Tool> {
@@ -72,18 +53,12 @@ export interface LangChainMiddleware<Tool> {
   /** A schema of Zod. The type is `undefined`, so that the private state is not part of the agent's types. */
   readonly stateSchema: undefined
   readonly tools: Tool[]
-  readonly beforeAgent: LangChainHook
-  readonly beforeModel: LangChainHook
-  readonly wrapModelCall: <System, Request extends LangChainModelRequest<System>, Answer>(
-    request: Request,
-    handler: (request: Request) => Answer | Promise<Answer>,
-  ) => Promise<Answer>
-  readonly afterAgent: LangChainHook
+  readonly beforeAgent: Hook
+  readonly beforeModel: Hook
+  readonly wrapModelCall: LangChainWrapper<ModelRequest>
+  readonly afterAgent: Hook
   /** Present only with `allowedTools: 'enforce'`. */
-  readonly wrapToolCall?: <Request extends LangChainToolRequest, Answer>(
-    request: Request,
-    handler: (request: Request) => Answer | Promise<Answer>,
-  ) => Promise<Answer>
+  readonly wrapToolCall?: LangChainWrapper<LangChainToolRequest>
 }
 
 /**
@@ -116,11 +91,11 @@ export function langchain<Tool>(
   const threads = new LangChainThreads(skills, options, rebase)
   return ({ scope } = {}) => {
     const tools = toLangChainTools(
-      skills.tools(options.skillToolName === undefined ? {} : { skillToolName: options.skillToolName }),
+      skills.tools(defined({ skillToolName: options.skillToolName })),
       tool,
       async (runtime, state) => await threads.at(runtime, state, scope, 'tools'),
     )
-    const wrapToolCall: LangChainMiddleware<Tool>['wrapToolCall'] = async (request, handler) => {
+    const wrapToolCall: LangChainWrapper<LangChainToolRequest> = async (request, handler) => {
       const { session } = await threads.at(request.runtime, request.state, scope, 'tools')
       return await gateCall(request, handler, session, tool)
     }
@@ -131,14 +106,10 @@ export function langchain<Tool>(
         _skillstokeTold: z.any() as never,
       }) as undefined,
       tools,
-      async beforeAgent(state, runtime) {
-        const thread = await threads.at(runtime, state, scope)
-        return await thread.begin(state, taskOf(runtime))
-      },
-      async beforeModel(state, runtime) {
-        const thread = await threads.at(runtime, state, scope)
-        return await thread.prepare(state, taskOf(runtime))
-      },
+      beforeAgent: async (state, runtime) =>
+        await (await threads.at(runtime, state, scope)).begin(state, taskOf(runtime)),
+      beforeModel: async (state, runtime) =>
+        await (await threads.at(runtime, state, scope)).prepare(state, taskOf(runtime)),
       async wrapModelCall(request, handler) {
         const { state, messages, runtime, systemMessage } = request
         const thread = await threads.at(runtime, state, scope)
@@ -154,7 +125,7 @@ export function langchain<Tool>(
         threads.end(runtime, state)
         return update
       },
-      ...(options.allowedTools === 'enforce' ? { wrapToolCall } : {}),
+      ...(options.allowedTools === 'enforce' && { wrapToolCall }),
     }
   }
 }

@@ -1,15 +1,15 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { RebaseOptions, RestoredSkill } from '@skillstoke/core'
-import {
-  type SessionOptions,
-  type SessionState,
-  SkillError,
-  type SkillRuntime,
-  type SkillScope,
-  type SkillSession,
+import type {
+  RebaseOptions,
+  RestoredSkill,
+  SessionOptions,
+  SessionState,
+  SkillRuntime,
+  SkillScope,
+  SkillSession,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
+import { checkOptions, defined, type KnownOptions } from '@skillstoke/core/internal'
 
 /** The options that all adapters accept. */
 export interface LiveOptions extends SessionOptions {
@@ -39,11 +39,29 @@ const KNOWN_OPTIONS: KnownOptions<LiveOptions> = {
   conversation: true,
 }
 
+/** What the conversations of all adapters have. */
+export class LiveChat implements Disposable {
+  readonly session: SkillSession
+
+  constructor(session: SkillSession) {
+    this.session = session
+  }
+
+  /** Ends the conversation in this process. A method `state()` still works. Idempotent. */
+  close(): void {
+    this.session.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}
+
 /**
  * The session of one conversation in a foreign agent loop: its system text, its notices and its turns. A turn that the
  * host does not keep leaves no trace, so its notices are sent again in the next turn.
  */
-export class LiveConversation implements Disposable {
+export class LiveConversation {
   readonly session: SkillSession
   readonly #instructions: string
   /** The state before the open turn. */
@@ -70,7 +88,7 @@ export class LiveConversation implements Disposable {
 
   /** The system text: the instructions, then the catalog. */
   get system(): string {
-    return [this.#instructions, this.session.catalog].filter(text => text !== '').join('\n\n')
+    return joinTexts(this.#instructions, this.session.catalog)
   }
 
   /** Starts a turn. If the previous turn was not kept, forgets what it reported and loaded. */
@@ -114,10 +132,20 @@ export class LiveConversation implements Disposable {
     const { restore } = await this.session.rebase(options)
     return renderRestored(restore)
   }
+}
 
-  [Symbol.dispose](): void {
-    this.session.close()
-  }
+/** Returns a scope with the skills that both scopes include. */
+export function intersectScopes(
+  outer: SkillScope | undefined,
+  inner: SkillScope | undefined,
+): SkillScope | undefined {
+  if (outer === undefined || inner === undefined) return outer ?? inner
+  return { ...inner, ...defined({ outer: intersectScopes(outer, inner.outer) }) }
+}
+
+/** Returns the texts with an empty line between them. */
+export function joinTexts(...texts: readonly (string | undefined)[]): string {
+  return texts.filter(text => text !== undefined && text !== '').join('\n\n')
 }
 
 /** Renders the loaded skills that come back after a compaction; `undefined` if there are none. */
@@ -125,15 +153,4 @@ export function renderRestored(restored: readonly Pick<RestoredSkill, 'text'>[])
   if (restored.length === 0) return undefined
   const texts = restored.map(({ text }) => text)
   return ['The skills that you loaded earlier, at their newest revisions:', ...texts].join('\n\n')
-}
-
-/** @throws {SkillError} INVALID_OPTION if a tool of the host has the name of a tool of the session */
-export function assertNoClash(session: SkillSession, names: Iterable<string>): void {
-  const own = new Set(session.tools.map(({ name }) => name))
-  for (const name of names)
-    if (own.has(name))
-      throw new SkillError(
-        'INVALID_OPTION',
-        `your tool ${quote(name)} has the name of a skill tool; rename your tool, or set "skillToolName"`,
-      )
 }

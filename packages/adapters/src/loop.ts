@@ -20,30 +20,15 @@ import {
   type OpenaiResponsesRequest,
 } from './loop/openai.ts'
 
-export {
-  type AnthropicAnswer,
-  type AnthropicCacheControl,
-  type AnthropicMessage,
-  type AnthropicRequest,
-  type AnthropicRunContext,
-  type AnthropicStream,
-  type AnthropicTool,
-  type AnthropicToolRunner,
-  type CacheTtl,
-  followToolRunner,
-} from './loop/anthropic.ts'
+export { type AnthropicAnswer, type AnthropicRequest, followToolRunner } from './loop/anthropic.ts'
 export type { LoopChildOptions, LoopConversation, LoopOptions, LoopState } from './loop/conversation.ts'
 export type {
   OpenaiChatAnswer,
-  OpenaiChatAnswerMessage,
-  OpenaiChatCall,
   OpenaiChatRequest,
-  OpenaiChatTool,
   OpenaiResponsesAnswer,
   OpenaiResponsesRequest,
-  OpenaiResponsesTool,
 } from './loop/openai.ts'
-export type { LoopContentBlock, LoopTool, LoopToolOutput, LoopToolResult } from './loop/tools.ts'
+export type { LoopTool, LoopToolOutput } from './loop/tools.ts'
 export type { LoopTurn } from './loop/turn.ts'
 
 export interface AnthropicLoopOptions<Message> extends LoopOptions<Message> {
@@ -75,7 +60,7 @@ export function openaiChatLoop<Message = object>(
   skills: SkillRuntime,
   options: LoopOptions<Message>,
 ): LoopConversation<Message, OpenaiChatRequest<Message>, OpenaiChatAnswer> {
-  return LoopConversation.open(skills, options, ({ list }) => createChatFormat<Message>(list))
+  return LoopConversation.open(skills, options, createChatFormat<Message>())
 }
 
 /**
@@ -101,7 +86,7 @@ export function openaiResponsesLoop<Item = object>(
   skills: SkillRuntime,
   options: LoopOptions<Item>,
 ): LoopConversation<Item, OpenaiResponsesRequest<Item>, OpenaiResponsesAnswer> {
-  return LoopConversation.open(skills, options, ({ list }) => createResponsesFormat<Item>(list))
+  return LoopConversation.open(skills, options, createResponsesFormat<Item>())
 }
 
 /**
@@ -129,5 +114,5 @@ export function anthropicLoop<Message extends AnthropicMessage = AnthropicMessag
   { cacheTtl = '5m', ...options }: AnthropicLoopOptions<Message>,
 ): LoopConversation<Message, AnthropicRequest<Message>, AnthropicAnswer> {
   checkValue('cacheTtl', cacheTtl, oneOf(CACHE_TTLS))
-  return LoopConversation.open(skills, options, tools => createAnthropicFormat<Message>(tools, cacheTtl))
+  return LoopConversation.open(skills, options, createAnthropicFormat<Message>(cacheTtl))
 }

@@ -1,33 +1,25 @@
 // `@skillstoke/adapters/mastra`: live skills in agents of `@mastra/core`.
 
-import type { RebaseOptions } from '@skillstoke/core'
 import {
   type DeliveryMode,
+  type RebaseOptions,
   type SessionOptions,
   SkillError,
   type SkillRuntime,
   type SkillScope,
   type SkillSession,
 } from '@skillstoke/core'
-import { checkValue, oneOf, quote } from '@skillstoke/core/internal'
+import { checkValue, defined, oneOf, quote } from '@skillstoke/core/internal'
 import { withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { type AiHostTool, withGate } from './ai-sdk/tools.ts'
-import { assertNoClash } from './live-conversation.ts'
+import { intersectScopes } from './live-conversation.ts'
 import { MastraRun } from './mastra/run.ts'
-import type {
-  MastraMemory,
-  MastraProcessor,
-  MastraStep,
-  MastraStepResult,
-  MastraSystemMessage,
-} from './mastra/sdk.ts'
-import { MastraSessions, nextSessionId, readMemory, recall } from './mastra/sessions.ts'
+import type { MastraMemory, MastraProcessor, MastraStep, MastraStepResult } from './mastra/sdk.ts'
+import { MastraSessions, nextSessionId, readMemory, recall, SESSION_KEY } from './mastra/sessions.ts'
 import { findForeign, unescapeSignals } from './mastra/signals.ts'
 import { putMark, readThread, removeMarks } from './mastra/thread.ts'
 import { type MastraTool, toMastraTool } from './mastra/tools.ts'
-
-export type * from './mastra/sdk.ts'
-export type { MastraInputSchema, MastraTool, MastraToolContext, MastraToolOutput } from './mastra/tools.ts'
+import { assertNoClash } from './skill-tools.ts'
 
 type Delivery = Exclude<DeliveryMode, 'pinned'>
 
@@ -95,7 +87,7 @@ export class MastraSkills {
       processLLMRequest: ({ prompt: escaped, messageList, state }) => {
         const prompt = unescapeSignals(escaped)
         if (messageList !== undefined) this.#runs.get(state)?.check(prompt, messageList.get.all.db())
-        return { prompt }
+        return { prompt: prompt as never[] }
       },
     }
   }
@@ -106,18 +98,8 @@ export class MastraSkills {
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   child({ scope }: MastraChildOptions = {}): MastraSkills {
-    const { rebase: _, ...sessionOptions } = this.#options
-    const parent = this.#skills.session({ ...sessionOptions, id: nextSessionId() })
-    try {
-      const narrow = parent.child({ id: nextSessionId(), ...(scope && { scope }) })
-      return new MastraSkills(
-        this.#skills,
-        { ...this.#options, ...(narrow.scope && { scope: narrow.scope }) },
-        true,
-      )
-    } finally {
-      parent.close()
-    }
+    const narrow = defined({ scope: intersectScopes(this.#options.scope, scope) })
+    return new MastraSkills(this.#skills, { ...this.#options, ...narrow }, true)
   }
 
   /**
@@ -136,26 +118,24 @@ export class MastraSkills {
     await memory.deleteMessages(messages.slice(0, -1).map(({ id }) => id))
   }
 
-  async #prepare<System extends MastraSystemMessage, Options extends object>(
-    step: MastraStep<System, Options>,
-  ): Promise<MastraStepResult<System, Options>> {
+  async #prepare(step: MastraStep): Promise<MastraStepResult> {
     const { messageList, requestContext, sendSignal, state, tools, providerOptions } = step
     if (sendSignal === undefined)
       throw new SkillError('INVALID_OPTION', 'the agent cannot send signals; use @mastra/core 1.39 or later')
     const run = this.#runs.get(state) ?? (await this.#open(step))
     this.#runs.set(state, run)
     const { session } = run
-    this.#sessions.hand(session, requestContext)
+    requestContext?.set(SESSION_KEY, session.id)
     const systemMessages = hideParent(step, session.parent)
     await run.prepare(messageList, sendSignal)
     return {
       ...(tools && { tools: this.#withGate(tools, session) }),
-      ...(systemMessages && { systemMessages }),
-      providerOptions: withCacheBreakpoint(providerOptions),
+      ...defined({ systemMessages }),
+      providerOptions: withCacheBreakpoint(providerOptions) as never,
     }
   }
 
-  async #open({ messageList, requestContext }: Omit<MastraStep, 'systemMessages'>): Promise<MastraRun> {
+  async #open({ messageList, requestContext }: MastraStep): Promise<MastraRun> {
     removeMarks(messageList.get.input.db())
     const { threadId, memory } = readMemory(requestContext)
     const place = this.#sessions.placeOf(threadId)
@@ -173,11 +153,10 @@ export class MastraSkills {
           'INVALID_OPTION',
           `the agent lacks the skill tool ${quote(name)}; add the tools of the skills to "tools"`,
         )
-      if (!isTool(found) || found.description !== description) assertNoClash(session, [name])
+      if ((found as HostTool).description !== description) assertNoClash(session, [name])
     }
-    const isHost = (entry: [string, unknown]): entry is [string, HostTool] =>
-      this.tools[entry[0]] === undefined && isTool(entry[1])
-    return { ...tools, ...withGate(Object.fromEntries(Object.entries(tools).filter(isHost)), session) }
+    const skillTools = Object.keys(this.tools).map(name => [name, tools[name]])
+    return { ...withGate(tools as Record<string, HostTool>, session), ...Object.fromEntries(skillTools) }
   }
 }
 
@@ -211,16 +190,12 @@ interface HostTool extends AiHostTool {
   readonly description?: unknown
 }
 
-function isTool(value: unknown): value is HostTool {
-  return typeof value === 'object' && value !== null
-}
-
 /** Removes what Mastra forwards to a subagent of the skills of its parent. */
-function hideParent<System extends MastraSystemMessage>(
-  { messageList, systemMessages }: MastraStep<System>,
+function hideParent(
+  { messageList, systemMessages }: MastraStep,
   parent: SkillSession | undefined,
-): System[] | undefined {
+): never[] | undefined {
   if (parent === undefined) return undefined
   messageList.removeByIds(findForeign(messageList.get.all.db()))
-  return systemMessages.filter(({ content }) => content !== parent.catalog)
+  return systemMessages.filter(({ content }) => content !== parent.catalog) as never[]
 }

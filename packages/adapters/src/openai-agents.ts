@@ -3,26 +3,23 @@
 // `@skillstoke/adapters/openai-agents`: live skills in agents of the OpenAI Agents SDK.
 
 import type { RebaseOptions, SkillRuntime, SkillSession } from '@skillstoke/core'
-import { assertNoClash, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
+import { defined } from '@skillstoke/core/internal'
+import { LiveChat, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
 import { type HistoryState, TrackedHistory } from './openai-agents/history.ts'
 import { toUserMessage } from './openai-agents/place.ts'
-import { AgentRun, setHistory } from './openai-agents/run.ts'
+import { createRunHooks, histories } from './openai-agents/run.ts'
 import type {
   OpenaiAgent,
-  OpenaiFilterCall,
-  OpenaiFunctionTool,
   OpenaiItem,
   OpenaiRunHooks,
   OpenaiRunSettings,
   OpenaiUserMessage,
 } from './openai-agents/sdk.ts'
-import { withoutNotices } from './openai-agents/session.ts'
 import { guardTools, toFunctionTool } from './openai-agents/tools.ts'
+import { assertNoClash } from './skill-tools.ts'
+import { noteAnswers } from './told-history.ts'
 
-export { bindableAgent, type OpenaiBoundAgent } from './openai-agents/bindable.ts'
-export type { HistoryState, KnownText, LoadedText, NoticeText, SlashText } from './openai-agents/history.ts'
-export type { HistoryPlace } from './openai-agents/place.ts'
-export type * from './openai-agents/sdk.ts'
+export { bindableAgent } from './openai-agents/bindable.ts'
 
 export interface OpenaiAgentsOptions extends Omit<LiveOptions, 'instructions' | 'resume'> {
   /** How many tokens of loaded skills come back after a compaction. @default { maxTokens: 8_000 } */
@@ -66,21 +63,21 @@ interface ChatSettings {
  * console.log(later.session.catalog === chat.session.catalog) // prints true
  * ```
  */
-export class OpenaiAgentsChat implements Disposable {
-  readonly session: SkillSession
+export class OpenaiAgentsChat extends LiveChat {
   readonly #settings: ChatSettings
   readonly #history: TrackedHistory
-  readonly #tools: readonly OpenaiFunctionTool[]
+  readonly #tools: readonly object[]
 
   /** Use `openaiAgents()` or `child()`. */
   constructor(session: SkillSession, settings: ChatSettings, state?: HistoryState) {
-    this.session = session
+    super(session)
     this.#settings = settings
     const history = new TrackedHistory(session, settings.rebase, state)
     this.#history = history
-    this.#tools = session.tools.map(tool =>
-      toFunctionTool(tool, async (run, callId) => await history.callTool(tool.name, run, callId)),
-    )
+    const tools = noteAnswers(session, (entries, callId) => {
+      if (!history.isRemote) history.add({ callId, entries })
+    })
+    this.#tools = tools.map(toFunctionTool)
   }
 
   /**
@@ -94,7 +91,7 @@ export class OpenaiAgentsChat implements Disposable {
       agent.tools.map(({ name }) => name),
     )
     const copy = agent.clone({ tools: [...agent.tools, ...this.#tools] } as never) as Agent
-    setHistory(copy, this.#history)
+    histories.set(copy, this.#history)
     if (this.#settings.isEnforced) guardTools(copy)
     return copy
   }
@@ -106,16 +103,7 @@ export class OpenaiAgentsChat implements Disposable {
   options<Settings extends object>(
     settings: Settings & OpenaiRunSettings = {} as Settings,
   ): Settings & OpenaiRunHooks {
-    const { session } = settings
-    const run = new AgentRun(settings)
-    return {
-      ...settings,
-      ...(session === undefined ? {} : { session: withoutNotices(session, items => run.toStored(items)) }),
-      callModelInputFilter: async <Item extends OpenaiItem>(call: OpenaiFilterCall<Item>) =>
-        await run.filter(call),
-      toolErrorFormatter: async error => await run.describeToolError(error),
-      toolNotFoundBehavior: settings.toolNotFoundBehavior ?? 'return_error_to_model',
-    }
+    return { ...settings, ...createRunHooks(settings) }
   }
 
   /**
@@ -138,17 +126,8 @@ export class OpenaiAgentsChat implements Disposable {
 
   /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */
   child({ resume, ...options }: OpenaiAgentsChildOptions): OpenaiAgentsChat {
-    const session = this.session.child({ ...options, ...(resume && { resume: resume.session }) })
+    const session = this.session.child({ ...options, ...defined({ resume: resume?.session }) })
     return new OpenaiAgentsChat(session, this.#settings, resume)
-  }
-
-  /** Ends the conversation in this process. `state()` still works. Idempotent. */
-  close(): void {
-    this.session.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
   }
 }
 
@@ -174,6 +153,6 @@ export function openaiAgents(
   skills: SkillRuntime,
   { rebase, resume, ...options }: OpenaiAgentsOptions,
 ): OpenaiAgentsChat {
-  const session = skills.session({ ...options, ...(resume && { resume: resume.session }) })
+  const session = skills.session({ ...options, ...defined({ resume: resume?.session }) })
   return new OpenaiAgentsChat(session, { isEnforced: options.allowedTools === 'enforce', rebase }, resume)
 }

@@ -2,32 +2,37 @@
 
 // `@skillstoke/adapters/strands`: live skills in agents of `@strands-agents/sdk`.
 
-import type { RebaseOptions } from '@skillstoke/core'
-import { type SessionState, SkillError, type SkillRuntime, type SkillSession } from '@skillstoke/core'
 import {
-  assertNoClash,
-  type LiveChildOptions,
-  LiveConversation,
-  type LiveOptions,
-  renderRestored,
-} from './live-conversation.ts'
-import { appendText, containsText, putCatalog, replaceText } from './strands/messages.ts'
+  type RebaseOptions,
+  type SessionState,
+  SkillError,
+  type SkillRuntime,
+  type SkillSession,
+} from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
+import { LiveChat, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
+import { assertNoClash } from './skill-tools.ts'
+import {
+  appendText,
+  containsText,
+  indexTexts,
+  isStored,
+  putCatalog,
+  replaceText,
+  type StoredText,
+  type TextIndex,
+} from './strands/messages.ts'
 import {
   assertSdk,
   type StrandsAgent,
-  type StrandsEventClass,
   type StrandsMessage,
   type StrandsModelCallEvent,
   type StrandsResultEvent,
   type StrandsSdk,
   type StrandsToolCallEvent,
 } from './strands/sdk.ts'
-import { indexTexts, isStored, type StoredText, type TextIndex } from './strands/texts.ts'
-import { type OnToolAnswer, type StrandsTool, toStrandsTool } from './strands/tools.ts'
-import { entriesOfAnswer, loadEntryOf, ToldHistory } from './told-history.ts'
-
-export type * from './strands/sdk.ts'
-export type { StrandsTool, StrandsToolContext, StrandsToolProgress } from './strands/tools.ts'
+import { type StrandsTool, toStrandsTool } from './strands/tools.ts'
+import { expandInvocation, noteAnswers, startOver, ToldHistory } from './told-history.ts'
 
 export interface StrandsOptions<Result> extends Omit<LiveOptions, 'instructions' | 'resume'> {
   /** The module `@strands-agents/sdk`, because the SDK finds hooks by the classes of its events. */
@@ -59,10 +64,7 @@ const FIRST = -100
 /** The stop reasons after which the next invocation continues the same turn. */
 const PAUSES: readonly string[] = ['interrupt', 'checkpoint']
 
-interface StrandsSettings<Result> {
-  readonly sdk: StrandsSdk<Result>
-  readonly rebase: RebaseOptions | undefined
-}
+type StrandsSettings<Result> = Pick<StrandsOptions<Result>, 'sdk' | 'rebase'>
 
 /**
  * A plugin that keeps the skills of one agent live. Dispose the plugin when the conversation is over.
@@ -82,9 +84,8 @@ interface StrandsSettings<Result> {
  * console.log(String(await agent.invoke('Ask your helper.')))
  * ```
  */
-export class StrandsPlugin<Result = unknown> implements Disposable {
+export class StrandsPlugin<Result = unknown> extends LiveChat {
   readonly name = 'skillstoke'
-  readonly #live: LiveConversation
   readonly #settings: StrandsSettings<Result>
   /** The state of a new conversation. */
   readonly #initial: SessionState
@@ -104,15 +105,11 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
   #isPaused = false
 
   /** Use `strands()` or `child()`. */
-  constructor(live: LiveConversation, settings: StrandsSettings<Result>) {
-    this.#live = live
+  constructor(session: SkillSession, settings: StrandsSettings<Result>) {
+    super(session)
     this.#settings = settings
-    this.#initial = live.session.state()
-    this.#told = new ToldHistory(live.session)
-  }
-
-  get session(): SkillSession {
-    return this.#live.session
+    this.#initial = session.state()
+    this.#told = new ToldHistory(session)
   }
 
   /** Called by the SDK before the first invocation. */
@@ -128,35 +125,29 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
       agent.toolRegistry.list().map(({ name }) => name),
     )
     const { sdk } = this.#settings
-    addHook(agent, sdk.BeforeInvocationEvent, async () => await this.#begin(agent), LAST)
-    addHook(agent, sdk.BeforeModelCallEvent, async event => await this.#prepare(agent, event), LAST)
-    addHook(agent, sdk.BeforeToolCallEvent, event => this.#check(event), LAST)
-    addHook(agent, sdk.AgentResultEvent, event => this.#end(event), LAST)
-    addHook(agent, sdk.AfterInvocationEvent, () => this.#save(agent), FIRST)
+    const [last, first] = [{ order: LAST }, { order: FIRST }]
+    agent.addHook(sdk.BeforeInvocationEvent, async () => await this.#begin(agent), last)
+    agent.addHook(
+      sdk.BeforeModelCallEvent,
+      async (event: StrandsModelCallEvent) => await this.#prepare(agent, event),
+      last,
+    )
+    agent.addHook(sdk.BeforeToolCallEvent, (event: StrandsToolCallEvent) => this.#check(event), last)
+    agent.addHook(sdk.AgentResultEvent, (event: StrandsResultEvent) => this.#end(event), last)
+    agent.addHook(sdk.AfterInvocationEvent, () => this.#save(agent), first)
   }
 
   /** Called by the SDK after `initAgent()`. The tools never change. */
   getTools(): StrandsTool<Result>[] {
-    const { sdk } = this.#settings
-    const onAnswer: OnToolAnswer = (tool, id, answer) => {
-      const entries = entriesOfAnswer(this.session, tool, answer)
-      if (entries.length > 0) this.#answers = [...this.#answers, { id, entries }]
-    }
-    return this.session.tools.map(tool => toStrandsTool(tool, sdk, onAnswer))
+    const tools = noteAnswers(this.session, (entries, id) => {
+      this.#answers = [...this.#answers, { id, entries }]
+    })
+    return tools.map(tool => toStrandsTool(tool, this.#settings.sdk))
   }
 
   /** Creates the plugin of a subagent. The subagent sees the skills that both scopes include. */
   child(options: StrandsChildOptions): StrandsPlugin<Result> {
-    return new StrandsPlugin(this.#live.child(options), this.#settings)
-  }
-
-  /** Ends the conversation in this process. Idempotent. */
-  close(): void {
-    this.session.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
+    return new StrandsPlugin(this.session.child(options), this.#settings)
   }
 
   async #begin(agent: StrandsAgent): Promise<void> {
@@ -189,11 +180,8 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
     if (!isStateful(agent)) await this.#follow(messages)
     if (this.#isTurnStart) await this.#expandSlash(messages)
     this.#isTurnStart = false
-    const offer = await this.session.offer()
-    if (offer !== undefined) {
-      offer.commit()
-      this.#told.add({ ...appendText(this.#settings.sdk, messages, offer.text), entries: [offer.entry] })
-    }
+    const { text, entries = [] } = (await this.#told.takeNotice()) ?? {}
+    if (text !== undefined) this.#told.add({ ...appendText(this.#settings.sdk, messages, text), entries })
     this.#putCatalog(agent)
     this.#save(agent)
   }
@@ -209,15 +197,14 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
     if (this.#answers.length > 0) this.#told.rewind()
     this.#answers = []
     if (this.#told.follow(text => isStored(index, text), isCut)) return
-    const { restore } = await this.session.rebase(this.#settings.rebase)
+    const lost = await startOver(this.session, this.#settings.rebase, ({ text }) =>
+      containsText(messages, text),
+    )
     const isSkill = ({ entries }: StoredText): boolean => entries.some(({ kind }) => kind === 'load')
     this.#told.restart(this.#told.parts.filter(text => isSkill(text) && isStored(index, text)))
-    const lost = restore.filter(({ text }) => !containsText(messages, text))
-    const text = renderRestored(lost)
-    if (text === undefined) return
-    const place = appendText(this.#settings.sdk, messages, text)
-    const entries = lost.flatMap(skill => loadEntryOf(this.session, skill) ?? [])
-    this.#told.add({ ...place, entries, isCovered: true })
+    if (lost === undefined) return
+    const place = appendText(this.#settings.sdk, messages, lost.text)
+    this.#told.add({ ...place, entries: lost.entries, isCovered: true })
   }
 
   /** Records the answers of tools that are in the history. */
@@ -234,10 +221,9 @@ export class StrandsPlugin<Result = unknown> implements Disposable {
     const { role, content = [] } = messages.at(-1) ?? {}
     const [asked] = content
     if (role !== 'user' || content.length !== 1 || typeof asked?.text !== 'string') return
-    const { text, skill } = await this.session.expandSlash(asked.text)
-    const entry = skill && loadEntryOf(this.session, skill)
-    if (entry !== undefined)
-      this.#told.add({ ...replaceText(this.#settings.sdk, messages, text), entries: [entry] })
+    const { text, entries = [] } = (await expandInvocation(this.session, asked.text)) ?? {}
+    if (text !== undefined && entries.length > 0)
+      this.#told.add({ ...replaceText(this.#settings.sdk, messages, text), entries })
   }
 
   #check(event: StrandsToolCallEvent): void {
@@ -289,19 +275,10 @@ export function strands<Result>(
   { sdk, rebase, ...options }: StrandsOptions<Result>,
 ): StrandsPlugin<Result> {
   assertSdk(sdk)
-  return new StrandsPlugin(LiveConversation.open(skills, options), { sdk, rebase })
+  return new StrandsPlugin(skills.session(options), { sdk, ...defined({ rebase }) })
 }
 
 /** True if the provider keeps the history, and the SDK removes the messages after each turn. */
 function isStateful({ model }: StrandsAgent): boolean {
   return model.stateful === true
-}
-
-function addHook<Event extends object>(
-  agent: StrandsAgent,
-  type: StrandsEventClass<Event>,
-  callback: (event: Event) => void | Promise<void>,
-  order: number,
-): void {
-  agent.addHook(type, callback, { order })
 }

@@ -1,5 +1,14 @@
-import type { SessionEntry, SessionState, SkillSession, ToolResult } from '@skillstoke/core'
+import type {
+  RebaseOptions,
+  RestoredSkill,
+  SessionEntry,
+  SessionState,
+  SkillSession,
+  ToolDefinition,
+  ToolResult,
+} from '@skillstoke/core'
 import { TOOL_NAMES } from '@skillstoke/core/internal'
+import { renderRestored } from './live-conversation.ts'
 
 /** A text in a history from which the model knows something about skills. */
 export interface ToldPart {
@@ -16,13 +25,13 @@ const MAX_PARTS = 64
  * messages, so the adapter compares the parts with the history before each request. Nothing in the history adds a part.
  */
 export class ToldHistory<Part extends ToldPart> {
-  readonly #session: SkillSession
+  readonly session: SkillSession
   #base: SessionState
   #parts: readonly Part[]
 
   /** `session` must have resumed `base`. */
   constructor(session: SkillSession, parts: readonly Part[] = []) {
-    this.#session = session
+    this.session = session
     this.#base = session.state()
     this.#parts = parts
     if (parts.length > 0) this.rewind()
@@ -41,6 +50,13 @@ export class ToldHistory<Part extends ToldPart> {
     this.#parts = [...this.#parts, part]
   }
 
+  /** Returns the next notice, and counts it as sent. The caller must add it to the history, and a part to this record. */
+  async takeNotice(): Promise<ToldText | undefined> {
+    const offer = await this.session.offer()
+    offer?.commit()
+    return offer && { text: offer.text, entries: [offer.entry] }
+  }
+
   update(change: (part: Part) => Part): void {
     this.#parts = this.#parts.map(change)
   }
@@ -49,12 +65,12 @@ export class ToldHistory<Part extends ToldPart> {
   rewind(parts: readonly Part[] = this.#parts, base: SessionState = this.#base): void {
     this.#base = base
     this.#parts = parts
-    this.#session.replay(base, entriesOf(parts))
+    this.session.replay(base, entriesOf(parts))
   }
 
   /** Makes the present state of the session the state before all parts, which it then contains. */
   restart(parts: readonly Part[]): void {
-    this.#base = this.#session.state()
+    this.#base = this.session.state()
     this.#parts = parts.map(part => ({ ...part, isCovered: true }))
   }
 
@@ -100,14 +116,59 @@ function hasLoad(part: ToldPart): boolean {
   return namesOf(part).length > 0
 }
 
-/** Returns the entry for a skill whose instructions the conversation has just received. */
-export function loadEntryOf(
+/** A text for the history, and what it tells the model. */
+export interface ToldText {
+  readonly text: string
+  readonly entries: readonly SessionEntry[]
+}
+
+/** Returns the entry for a skill whose instructions the conversation has just received; empty if it changed since. */
+function loadEntriesOf(
   session: SkillSession,
   { name, revision }: { readonly name: string; readonly revision: ToolResult['revision'] },
-): SessionEntry | undefined {
+): readonly SessionEntry[] {
   const loaded = session.ledger.find(name)
-  if (loaded?.content === undefined || loaded.revision !== revision) return undefined
-  return { kind: 'load', name, revision, content: loaded.content }
+  if (loaded?.content === undefined || loaded.revision !== revision) return []
+  return [{ kind: 'load', name, revision, content: loaded.content }]
+}
+
+/** Returns the instructions of the skill that a message of the user invokes with `/` and the skill's name. */
+export async function expandInvocation(session: SkillSession, asked: string): Promise<ToldText | undefined> {
+  const { text, skill } = await session.expandSlash(asked)
+  return skill && { text, entries: loadEntriesOf(session, skill) }
+}
+
+/**
+ * Starts the conversation over with a new catalog. Returns the loaded skills that the history lacks, at their newest
+ * revisions. The caller adds them to the history.
+ */
+export async function startOver(
+  session: SkillSession,
+  options: RebaseOptions | undefined,
+  isThere: (skill: RestoredSkill) => boolean,
+): Promise<ToldText | undefined> {
+  const { restore } = await session.rebase(options)
+  const lost = restore.filter(skill => !isThere(skill))
+  const text = renderRestored(lost)
+  return text === undefined
+    ? undefined
+    : { text, entries: lost.flatMap(skill => loadEntriesOf(session, skill)) }
+}
+
+/** Returns the tools of a session. Calls `note` for each answer that contains text of a skill. */
+export function noteAnswers(
+  session: SkillSession,
+  note: (entries: readonly SessionEntry[], callId: string) => void,
+): readonly ToolDefinition[] {
+  return session.tools.map(tool => ({
+    ...tool,
+    async execute(input, context = {}) {
+      const answer = await tool.execute(input, context)
+      const entries = entriesOfAnswer(session, tool.name, answer)
+      if (entries.length > 0 && context.callId !== undefined) note(entries, context.callId)
+      return answer
+    },
+  }))
 }
 
 /** Returns the entries for the answer of a skill tool; empty if the answer contains no text of a skill. */
@@ -117,6 +178,6 @@ export function entriesOfAnswer(
   { isError, skill: name, revision }: ToolResult,
 ): readonly SessionEntry[] {
   if (isError || name === undefined || revision === undefined) return []
-  if (tool === session.tools[0]?.name) return [loadEntryOf(session, { name, revision }) ?? []].flat()
+  if (tool === session.tools[0]?.name) return loadEntriesOf(session, { name, revision })
   return tool === TOOL_NAMES.readFile ? [{ kind: 'read', name, revision }] : []
 }

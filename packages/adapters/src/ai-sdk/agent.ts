@@ -13,7 +13,7 @@ export interface AiSdkAgentOptions {
 }
 
 /** The arguments of `generateText` and `streamText` that follow the tools of the agent. */
-export interface AiSdkAgentArguments {
+interface AiSdkAgentArguments {
   // The values are tools of the host's SDK. The adapter only adds and removes them.
   readonly tools: Record<string, never>
   readonly instructions: string
@@ -59,18 +59,13 @@ export class AiSdkAgent implements BindableAgent<NamedAiTool> {
 
   addTool({ name, ...tool }: NamedAiTool): void {
     const { execute } = tool
-    const added: AiHostTool =
-      execute === undefined
-        ? tool
-        : {
-            ...tool,
-            execute: (input, call) => {
-              // The SDK still runs a tool that was removed after the model had seen it.
-              if (this.#tools[name] !== added)
-                throw new Error(`the tool ${quote(name)} was removed because its skill changed`)
-              return execute(input, call)
-            },
-          }
+    const run: AiHostTool['execute'] = (input, call) => {
+      // The SDK still runs a tool that was removed after the model had seen it.
+      if (this.#tools[name] !== added)
+        throw new Error(`the tool ${quote(name)} was removed because its skill changed`)
+      return execute?.(input, call)
+    }
+    const added: AiHostTool = execute === undefined ? tool : { ...tool, execute: run }
     this.#tools[name] = added
   }
 
@@ -80,10 +75,10 @@ export class AiSdkAgent implements BindableAgent<NamedAiTool> {
 
   /** Returns arguments for `generateText`, `streamText` or `ToolLoopAgent`. Each step uses the newest tools. */
   call(): AiSdkAgentArguments {
-    const read = (): { instructions: string; system: string } => ({
-      instructions: this.instructions,
-      system: this.instructions,
-    })
+    const read: AiSdkAgentArguments['prepareStep'] = () => {
+      const { instructions } = this
+      return { instructions, system: instructions }
+    }
     return { ...read(), tools: this.#tools as Record<string, never>, prepareStep: read }
   }
 }

@@ -1,12 +1,11 @@
-import type {
-  SkillSession,
-  ToolContext,
-  ToolDefinition,
-  ToolInputSchema,
-  ToolProgress,
-  ToolResult,
-} from '@skillstoke/core'
-import { followCall } from '../tool-progress.ts'
+import type { SkillSession, ToolContext, ToolDefinition, ToolProgress, ToolResult } from '@skillstoke/core'
+import {
+  followCall,
+  type ModelOutput,
+  type StandardInputSchema,
+  toModelOutput,
+  toStandardSchema,
+} from '../skill-tools.ts'
 
 /** The output of a tool call for the AI SDK: the final answer or, in preliminary results, the newest progress. */
 export interface AiToolOutput extends ToolResult {
@@ -14,21 +13,8 @@ export interface AiToolOutput extends ToolResult {
   readonly progress?: ToolProgress
 }
 
-/** The input of a tool as a Standard Schema. The tool itself checks its input. */
-export interface AiInputSchema {
-  readonly '~standard': {
-    readonly version: 1
-    readonly vendor: 'skillstoke'
-    readonly validate: (value: unknown) => { readonly value: unknown }
-    readonly jsonSchema: {
-      readonly input: () => ToolInputSchema
-      readonly output: () => ToolInputSchema
-    }
-  }
-}
-
 /** The part of the AI SDK's context of a call that tools use. */
-export interface AiToolCall {
+interface AiToolCall {
   readonly abortSignal?: AbortSignal | undefined
   readonly toolCallId?: string | undefined
 }
@@ -37,12 +23,9 @@ export interface AiToolCall {
 export interface AiTool {
   readonly type: 'dynamic'
   readonly description: string
-  readonly inputSchema: AiInputSchema
+  readonly inputSchema: StandardInputSchema
   readonly execute: (input: unknown, call: AiToolCall) => Promise<AiToolOutput> | AsyncIterable<AiToolOutput>
-  readonly toModelOutput: (call: { readonly output: unknown }) => {
-    type: 'text' | 'error-text'
-    value: string
-  }
+  readonly toModelOutput: (call: { readonly output: unknown }) => ModelOutput
 }
 
 /** The part of a host's tool that an adapter wraps. */
@@ -89,26 +72,14 @@ function toAiTool(definition: ToolDefinition): AiTool {
       reportsProgress === true
         ? streamCall(definition, input, { signal, callId })
         : definition.execute(input, { signal, callId }),
-    toModelOutput: ({ output }) => {
-      const { text, isError } = output as AiToolOutput
-      return { type: isError ? 'error-text' : 'text', value: text }
-    },
+    toModelOutput: ({ output }) => toModelOutput(output as AiToolOutput),
   }
 }
 
-function toInputSchema(definition: ToolDefinition): AiInputSchema {
-  const read = (): ToolInputSchema => definition.inputSchema
-  const schema: AiInputSchema = {
-    '~standard': {
-      version: 1,
-      vendor: 'skillstoke',
-      validate: value => ({ value }),
-      jsonSchema: { input: read, output: read },
-    },
-  }
+function toInputSchema(definition: ToolDefinition): StandardInputSchema {
   // Mark the schema as one of the AI SDK's own. Otherwise the SDK adds `additionalProperties: false` to nested objects,
   // and a strict model could not pass any input to the command of a skill.
-  return Object.assign(schema, {
+  return Object.assign(toStandardSchema(definition), {
     [Symbol.for('vercel.ai.schema')]: true,
     jsonSchema: definition.inputSchema,
     validate: undefined,
@@ -121,19 +92,13 @@ async function* streamCall(
   input: unknown,
   context: Pick<ToolContext, 'signal' | 'callId'>,
 ): AsyncGenerator<AiToolOutput, void, undefined> {
-  const call = followCall(definition, input, context)
-  for (;;) {
-    const { value, done } = await call.next()
-    if (done === true) {
-      yield value
-      return
-    }
-    yield { text: describe(value), isError: false, progress: value }
-  }
+  yield yield* followCall(definition, input, context, showProgress)
 }
 
-function describe({ done, total, message }: ToolProgress): string {
-  return message ?? (total === undefined ? `${done}` : `${done} of ${total}`)
+function showProgress(progress: ToolProgress): AiToolOutput {
+  const { done, total, message } = progress
+  const text = message ?? (total === undefined ? `${done}` : `${done} of ${total}`)
+  return { text, isError: false, progress }
 }
 
 /**

@@ -17,16 +17,17 @@ export interface AiStep<Message extends AiMessage> {
 
 /** The result of `generateText`, `streamText` or an agent: the steps with the messages that the model answered. */
 export interface AiResult {
-  readonly steps: PromiseLike<readonly AiStepAnswer[]> | readonly AiStepAnswer[]
+  readonly steps: PromiseLike<readonly StepAnswer[]> | readonly StepAnswer[]
 }
 
-/** The answer of the model in one step. */
-export interface AiStepAnswer {
+interface StepAnswer {
   readonly response: { readonly messages: readonly AiMessage[] }
 }
 
 /** The messages of one turn while the AI SDK runs it. Notices are between them, and the SDK does not store notices. */
 export class AiTurn<Message extends AiMessage> {
+  /** The messages with which the host replaced all messages in its own `prepareStep`. */
+  replacement: readonly Message[] | undefined
   readonly #inputLength: number
   #sent: readonly Message[] = []
   /** Number of messages of the last step, as the SDK counts them. */
@@ -35,7 +36,6 @@ export class AiTurn<Message extends AiMessage> {
   /** Number of steps that the SDK began. */
   #started = 0
   #firstStep: object | undefined
-  #replacement: readonly Message[] | undefined
 
   constructor(inputLength: number) {
     this.#inputLength = inputLength
@@ -54,18 +54,6 @@ export class AiTurn<Message extends AiMessage> {
   /** Records the messages that the SDK sends in this step. */
   send(messages: readonly Message[]): void {
     this.#sent = messages
-  }
-
-  /** Replaces all messages, because the host compacted them in `prepareStep`. */
-  replace(messages: readonly Message[]): void {
-    this.#replacement = messages
-  }
-
-  /** Returns the messages with which the host replaced all messages in this step. */
-  takeReplacement(): readonly Message[] | undefined {
-    const replacement = this.#replacement
-    this.#replacement = undefined
-    return replacement
   }
 
   /** Returns the complete history after the turn, with its notices. */

@@ -1,8 +1,10 @@
 import type { SkillScope } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
 import type { LiveConversation } from '../live-conversation.ts'
+import { RecentMap } from '../recent-map.ts'
 
 /** The part of a hook's input that tells which agent caused the event. */
-export interface ClaudeAgentEvent {
+interface ClaudeAgentEvent {
   /** Absent for the main agent. */
   readonly agent_id?: string
   readonly agent_type?: string
@@ -42,7 +44,7 @@ const MAX_SUBAGENTS = 100
 export class ClaudeAgents {
   readonly main: ClaudeMember
   readonly #scopes: ReadonlyMap<string, SkillScope>
-  readonly #subagents = new Map<string, ClaudeMember>()
+  readonly #subagents = new RecentMap<ClaudeMember>(MAX_SUBAGENTS, ({ live }) => live.session.close())
   /** The tool calls of the batches that run now, by their ids. */
   readonly #calls = new Map<string, Call>()
 
@@ -55,37 +57,26 @@ export class ClaudeAgents {
   find(event: ClaudeAgentEvent): ClaudeMember {
     const { agent_id: id, agent_type: type = '' } = event
     if (id === undefined) return this.main
-    const known = this.#subagents.get(id)
-    if (known !== undefined) {
-      // Moves the subagent to the end, because the subagent that was active longest ago is closed first.
-      this.#subagents.delete(id)
-      this.#subagents.set(id, known)
-      return known
-    }
+    const member = this.#subagents.get(id) ?? this.#open(id, type)
+    this.#subagents.use(id, member)
+    return member
+  }
+
+  #open(id: string, type: string): ClaudeMember {
     const scope = this.#scopes.get(type)
     const childId = `${this.main.live.session.id}/${id}`
-    const live = this.#takeStarter(type).live.child({ id: childId, ...(scope && { scope }) })
-    const opened = { live, isMain: false, hasCatalog: scope !== undefined }
-    this.#subagents.set(id, opened)
-    this.#closeOldest()
-    return opened
+    const live = this.#takeStarter(type).live.child({ id: childId, ...defined({ scope }) })
+    return { live, isMain: false, hasCatalog: scope !== undefined }
   }
 
-  #closeOldest(): void {
-    const [oldest] = this.#subagents
-    if (oldest === undefined || this.#subagents.size <= MAX_SUBAGENTS) return
-    const [id, { live }] = oldest
-    this.#subagents.delete(id)
-    live.session.close()
-  }
-
-  /** Records and returns the agent that calls a tool. The tool itself receives only the id of the call. */
-  noteCall({ tool_use_id: id, tool_name: tool, tool_input: input, ...event }: ClaudeCallEvent): ClaudeMember {
-    const caller = this.find(event)
+  /** Records the agent that calls a tool. The tool itself receives only the id of the call. */
+  noteCall(
+    { tool_use_id: id, tool_name: tool, tool_input: input }: ClaudeCallEvent,
+    caller: ClaudeMember,
+  ): void {
     const { subagent_type: type } = (input ?? {}) as { readonly subagent_type?: unknown }
     const startsType = START_TOOLS.includes(tool) ? (typeof type === 'string' ? type : '') : undefined
     this.#calls.set(id, { caller, startsType })
-    return caller
   }
 
   /** Returns the agent that makes a tool call; `undefined` for an unknown call. */

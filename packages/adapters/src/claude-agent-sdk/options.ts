@@ -1,6 +1,6 @@
 import { SkillError, type SkillScope, type ToolDefinition } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
-import type { ClaudeHookMatcher } from './hooks.ts'
+import { joinTexts } from '../live-conversation.ts'
 import type { SkillServer } from './server.ts'
 
 /** The options of `query()` that the adapter merges with its own. All other options stay as they are. */
@@ -17,14 +17,14 @@ export interface ClaudeQueryOptions {
 }
 
 /** The forms of the system prompt that the SDK accepts. */
-export type ClaudeSystemPrompt =
+type ClaudeSystemPrompt =
   | string
   | readonly string[]
   | { readonly type: 'custom'; readonly prompt: string | readonly string[] }
   | { readonly type: 'preset'; readonly append?: string | undefined }
 
 /** The part of the definition of a subagent that the adapter uses. */
-export interface ClaudeAgentDefinition {
+interface ClaudeAgentDefinition {
   readonly description: string
   readonly tools?: readonly string[] | undefined
 }
@@ -35,7 +35,7 @@ export interface OwnOptions {
   readonly server: SkillServer
   readonly tools: readonly ToolDefinition[]
   readonly scopes: Readonly<Record<string, SkillScope>>
-  readonly hooks: Readonly<Record<string, readonly ClaudeHookMatcher[]>>
+  readonly hooks: Readonly<Record<string, readonly object[]>>
   /** The session to resume; absent for a new conversation. */
   readonly sessionId: string | undefined
   /** True if the query must copy the session. */
@@ -77,15 +77,11 @@ export function mergeOptions<Yours extends ClaudeQueryOptions>(yours: Yours, own
 
 function appendText(prompt: ClaudeSystemPrompt | undefined, text: string): ClaudeSystemPrompt | undefined {
   if (text === '') return prompt
-  if (prompt === undefined || prompt === '') return text
-  if (typeof prompt === 'string') return `${prompt}\n\n${text}`
+  if (prompt === undefined || typeof prompt === 'string') return joinTexts(prompt, text)
   if (!('type' in prompt)) return [...prompt, text]
-  if (prompt.type === 'preset')
-    return { ...prompt, append: prompt.append ? `${prompt.append}\n\n${text}` : text }
-  return {
-    ...prompt,
-    prompt: typeof prompt.prompt === 'string' ? `${prompt.prompt}\n\n${text}` : [...prompt.prompt, text],
-  }
+  if (prompt.type === 'preset') return { ...prompt, append: joinTexts(prompt.append, text) }
+  const { prompt: own } = prompt
+  return { ...prompt, prompt: typeof own === 'string' ? joinTexts(own, text) : [...own, text] }
 }
 
 /** Adds tools to the subagents that have a scope and a list of tools. Without a list, they have all tools. */

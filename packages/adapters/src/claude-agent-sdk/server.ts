@@ -1,5 +1,5 @@
 import type { ToolDefinition, ToolResult } from '@skillstoke/core'
-import { showValue, toMessage } from '@skillstoke/core/internal'
+import { defined, showValue, toMessage } from '@skillstoke/core/internal'
 
 /** A JSON-RPC message of the Model Context Protocol, as the SDK sends it. */
 interface McpMessage {
@@ -31,6 +31,7 @@ export interface SkillCall {
 }
 
 const METHOD_NOT_FOUND = -32_601
+const SERVER = { capabilities: { tools: {} }, serverInfo: { name: 'skillstoke', version: '1.0.0' } }
 
 /** An MCP server for the SDK that runs in the process of the host and offers the skill tools. */
 export class SkillServer {
@@ -74,12 +75,8 @@ export class SkillServer {
 
   async #answer(method: string | undefined, params: McpParams, signal: AbortSignal): Promise<object> {
     switch (method) {
-      case 'initialize': {
-        const serverInfo = { name: 'skillstoke', version: '1.0.0' }
-        return {
-          result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo },
-        }
-      }
+      case 'initialize':
+        return { result: { protocolVersion: params.protocolVersion, ...SERVER } }
       case 'ping':
         return { result: {} }
       case 'tools/list':
@@ -94,25 +91,22 @@ export class SkillServer {
   async #call({ name = '', arguments: input, _meta: meta }: McpParams, signal: AbortSignal): Promise<object> {
     const id = meta?.['claudecode/toolUseId']
     const toolUseId = typeof id === 'string' ? id : undefined
-    try {
-      const { text, isError } = await this.#execute({ name, input, toolUseId, signal })
-      return { content: [{ type: 'text', text }], isError }
-    } catch (thrown) {
-      return { content: [{ type: 'text', text: toMessage(thrown) }], isError: true }
-    }
+    const { text, isError } = await this.#execute({ name, input, toolUseId, signal }).catch(
+      (thrown: unknown) => ({ text: toMessage(thrown), isError: true }),
+    )
+    return { content: [{ type: 'text', text }], isError }
   }
 }
 
-function toMcpTool({ name, description, inputSchema, hints }: ToolDefinition): object {
+function toMcpTool({ name, description, inputSchema, hints = {} }: ToolDefinition): object {
+  const { readOnly = true, openWorld = false } = hints
   return {
     name,
     description,
     inputSchema,
     annotations: {
-      readOnlyHint: hints?.readOnly ?? true,
-      ...(hints?.destructive !== undefined && { destructiveHint: hints.destructive }),
-      ...(hints?.idempotent !== undefined && { idempotentHint: hints.idempotent }),
-      openWorldHint: hints?.openWorld ?? false,
+      ...{ readOnlyHint: readOnly, openWorldHint: openWorld },
+      ...defined({ destructiveHint: hints.destructive, idempotentHint: hints.idempotent }),
     },
     // Otherwise Claude Code lists only the names of the tools, and the model must search for them first.
     _meta: { 'anthropic/alwaysLoad': true },

@@ -18,19 +18,14 @@ export interface ClaudeStateStore {
 }
 
 /** The part of the SDK's `SessionStore` that the adapter uses. */
-export interface ClaudeSessionStore {
-  append(key: ClaudeSessionKey, entries: ClaudeSessionEntry[]): Promise<void>
-  load(key: ClaudeSessionKey): Promise<readonly ClaudeSessionEntry[] | null>
+interface SessionStore {
+  append(key: SessionKey, entries: { type: string; [field: string]: unknown }[]): Promise<void>
+  load(key: SessionKey): Promise<readonly Readonly<Record<string, unknown>>[] | null>
 }
 
-export interface ClaudeSessionKey {
+interface SessionKey {
   projectKey: string
   sessionId: string
-}
-
-export interface ClaudeSessionEntry {
-  type: string
-  [field: string]: unknown
 }
 
 const TYPE = 'skillstoke'
@@ -53,8 +48,8 @@ const TYPE = 'skillstoke'
  * for await (const message of messages) if (message.type === 'result') console.log(message.subtype)
  * ```
  */
-export function toStateStore(store: ClaudeSessionStore): ClaudeStateStore {
-  const keyOf = (id: string): ClaudeSessionKey => ({ projectKey: TYPE, sessionId: id })
+export function toStateStore(store: SessionStore): ClaudeStateStore {
+  const keyOf = (id: string): SessionKey => ({ projectKey: TYPE, sessionId: id })
   return {
     async load(id) {
       const last = (await store.load(keyOf(id)))?.at(-1)

@@ -1,5 +1,3 @@
-/// <reference lib="esnext.disposable" preserve="true" />
-
 import type {
   RebaseOptions,
   SessionEntry,
@@ -8,9 +6,9 @@ import type {
   ToolDefinition,
 } from '@skillstoke/core'
 import { TOOL_NAMES } from '@skillstoke/core/internal'
-import { LiveConversation } from '../live-conversation.ts'
+import { joinTexts } from '../live-conversation.ts'
 import { OneAtATime } from '../one-at-a-time.ts'
-import { entriesOf, entriesOfAnswer, loadEntryOf } from '../told-history.ts'
+import { entriesOf, entriesOfAnswer, expandInvocation } from '../told-history.ts'
 import {
   type LangChainArtifact,
   type LangChainGraphState,
@@ -65,9 +63,8 @@ const RESTORED =
  * The conversation of one thread. The messages in the graph's state are its record: each hook first makes the session
  * know what the state contains. So a fork, a failed step and overlapping runs of one thread need nothing else.
  */
-export class LangChainThread implements Disposable {
+export class LangChainThread {
   readonly session: SkillSession
-  readonly #live: LiveConversation
   readonly #tools: readonly string[]
   readonly #rebase: RebaseOptions | undefined
   /** What the session knows; `undefined` if it is unsure, because two runs used the session at the same time. */
@@ -79,7 +76,6 @@ export class LangChainThread implements Disposable {
 
   constructor(session: SkillSession, rebase: RebaseOptions | undefined) {
     this.session = session
-    this.#live = new LiveConversation(session)
     this.#tools = [...session.tools.slice(0, 1).map(({ name }) => name), TOOL_NAMES.readFile]
     this.#rebase = rebase
   }
@@ -117,10 +113,9 @@ export class LangChainThread implements Disposable {
     const question = state.messages.at(-1)
     const asked = question?.type === 'human' ? (question.text ?? '') : ''
     const base = this.#place?.base
-    const { text, skill } = await this.session.expandSlash(asked)
-    if (skill === undefined) return this.finish(state)
-    const entries = [loadEntryOf(this.session, skill) ?? []].flat()
-    return this.#write(state, base, toNotice(text, toNoticeId(version), entries))
+    const invoked = await expandInvocation(this.session, asked)
+    if (invoked === undefined) return this.finish(state)
+    return this.#write(state, base, toNotice(invoked.text, toNoticeId(version), invoked.entries))
   }
 
   /** Returns the update before a model call; `undefined` if the checkpoint already contains everything. */
@@ -148,7 +143,7 @@ export class LangChainThread implements Disposable {
     return await this.#hooks.run(async () => {
       // Some middleware shortens only the messages of the request, and not the messages of the state.
       await this.#followCompaction(state, messages, version)
-      return [this.#live.system, this.#place?.base.restored ?? ''].filter(text => text !== '').join('\n\n')
+      return joinTexts(this.session.catalog, this.#place?.base.restored)
     })
   }
 
@@ -156,19 +151,15 @@ export class LangChainThread implements Disposable {
   finish(state: LangChainGraphState): LangChainUpdate | undefined {
     if (this.#place === undefined) return undefined
     const { base, parts } = this.#place
-    const told = readTold(state)
-    const isWritten = base.version === readStart(state)?.version && parts.length === told?.parts.length
+    const told = readState(state).told
+    const isWritten = base.version === readState(state).start?.version && parts.length === told?.parts.length
     const isSame = isWritten && told?.active.length === this.session.active.length
     return isSame ? undefined : this.#write(state, base)
   }
 
-  [Symbol.dispose](): void {
-    this.#live[Symbol.dispose]()
-  }
-
   /** Returns the place of a state of the graph; `undefined` if the conversation has not begun there. */
   #find(state: LangChainGraphState): Place | undefined {
-    const [stored, told] = [readStart(state), readTold(state)]
+    const { start: stored, told } = readState(state)
     const isWritten = this.#unwritten?.replaces !== stored?.version
     const place = isWritten || this.#unwritten === undefined ? undefined : this.#unwritten.place
     const base = place?.base ?? stored
@@ -184,7 +175,7 @@ export class LangChainThread implements Disposable {
     if (this.#place !== undefined) await this.session.rebase({ maxTokens: 0 })
     const session = this.session.state()
     const base = { origin: version, version, session, restored: '', covered: [] }
-    this.#unwritten = { place: { base, parts: [] }, replaces: readStart(state)?.version }
+    this.#unwritten = { place: { base, parts: [] }, replaces: readState(state).start?.version }
   }
 
   #isAt(state: LangChainGraphState, step: LangChainStep = 'model'): boolean {
@@ -199,7 +190,7 @@ export class LangChainThread implements Disposable {
   #replay(state: LangChainGraphState): void {
     const place = this.#find(state)
     if (place === undefined) return
-    const told = readTold(state)
+    const told = readState(state).told
     const added = place.parts.slice(told?.parts.length ?? 0)
     const loads = entriesOf(added).flatMap(entry => (entry.kind === 'load' ? [entry.name] : []))
     const active = told === undefined ? [] : [...told.active, ...loads]
@@ -237,7 +228,7 @@ export class LangChainThread implements Disposable {
     const covered = [...readParts(state.messages, this.#tools), ...parts].map(({ evidence }) => evidence)
     const next = { ...base, version, session: this.session.state(), restored, covered: [...new Set(covered)] }
     this.#place = { base: next, parts: kept }
-    this.#unwritten = { place: this.#place, replaces: readStart(state)?.version }
+    this.#unwritten = { place: this.#place, replaces: readState(state).start?.version }
   }
 
   /** Records a text that the model receives, unless another run has used the session in between. */
@@ -254,9 +245,9 @@ export class LangChainThread implements Disposable {
   ): LangChainUpdate {
     const { skillstoke: entries = [] } = notice?.additional_kwargs ?? {}
     if (notice !== undefined) this.#add(base, { evidence: notice.id, entries })
-    const parts = this.#place?.parts ?? readTold(state)?.parts ?? []
+    const parts = this.#place?.parts ?? readState(state).told?.parts ?? []
     const told: LangChainTold = { parts, active: this.session.active.map(({ name }) => name) }
-    const isNew = base !== undefined && base.version !== readStart(state)?.version
+    const isNew = base !== undefined && base.version !== readState(state).start?.version
     if (isNew) this.#unwritten = undefined
     return {
       messages: (notice === undefined ? [] : [notice]) as never[],
@@ -266,12 +257,11 @@ export class LangChainThread implements Disposable {
   }
 }
 
-function readStart({ _skillstoke: start }: LangChainGraphState): LangChainState | undefined {
-  return start
-}
-
-function readTold({ _skillstokeTold: told }: LangChainGraphState): LangChainTold | undefined {
-  return told
+function readState({ _skillstoke: start, _skillstokeTold: told }: LangChainGraphState): {
+  readonly start: LangChainState | undefined
+  readonly told: LangChainTold | undefined
+} {
+  return { start, told }
 }
 
 /** Returns the id of the message that a step of the graph adds. */

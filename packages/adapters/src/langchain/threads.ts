@@ -1,4 +1,7 @@
 import type { RebaseOptions, SessionOptions, SkillRuntime, SkillScope, SkillSession } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
+import { intersectScopes } from '../live-conversation.ts'
+import { RecentMap } from '../recent-map.ts'
 import type { LangChainGraphState } from './messages.ts'
 import { type LangChainStep, LangChainThread } from './thread.ts'
 
@@ -8,7 +11,7 @@ export interface LangChainRuntime {
 }
 
 /** The options of the sessions that the conversations of one factory share. */
-export type SharedOptions = Omit<SessionOptions, 'id' | 'resume'>
+type SharedOptions = Omit<SessionOptions, 'id' | 'resume'>
 
 /** Closed conversations are opened again from their checkpoints. */
 const MAX_OPEN = 1_000
@@ -18,8 +21,8 @@ export class LangChainThreads {
   readonly #skills: SkillRuntime
   readonly #options: SharedOptions
   readonly #rebase: RebaseOptions | undefined
-  /** The conversations by id, the most recently used last. */
-  readonly #open = new Map<string, LangChainThread>()
+  /** The conversations by id. */
+  readonly #open = new RecentMap<LangChainThread>(MAX_OPEN, ({ session }) => session.close())
 
   constructor(skills: SkillRuntime, options: SharedOptions, rebase: RebaseOptions | undefined) {
     this.#skills = skills
@@ -36,35 +39,23 @@ export class LangChainThreads {
   ): Promise<LangChainThread> {
     const path = pathOf(runtime, state)
     const id = path.join('/')
-    const known = this.#take(id)
+    const known = this.#open.get(id)
     const thread = known === undefined || known.session.isClosed ? this.#start(path, state, scope) : known
-    this.#open.set(id, thread)
-    const [oldest] = this.#open.keys()
-    if (this.#open.size > MAX_OPEN && oldest !== undefined) this.#take(oldest)?.[Symbol.dispose]()
+    this.#open.use(id, thread)
     return await thread.enter(state, taskOf(runtime), step)
   }
 
   /** Closes a conversation that ends with its run: of a subagent, or of a run without `thread_id`. */
   end(runtime: LangChainRuntime, state: LangChainGraphState): void {
     const path = pathOf(runtime, state)
-    if (path.length > 1) this.#take(path.join('/'))?.[Symbol.dispose]()
-  }
-
-  #take(id: string): LangChainThread | undefined {
-    const thread = this.#open.get(id)
-    this.#open.delete(id)
-    return thread
+    if (path.length > 1) this.#open.drop(path.join('/'))
   }
 
   #start(path: readonly string[], state: LangChainGraphState, own: SkillScope | undefined): LangChainThread {
     const { scope: shared, ...options } = this.#options
-    const scope = intersect(shared, own)
+    const scope = intersectScopes(shared, own)
     const { _skillstoke: stored } = state
-    const all = {
-      ...{ ...options, id: path.join('/') },
-      ...(scope === undefined ? {} : { scope }),
-      ...(stored === undefined ? {} : { resume: stored.session }),
-    }
+    const all = { ...options, id: path.join('/'), ...defined({ scope, resume: stored?.session }) }
     const parent = this.#findParent(path)
     const session = parent === undefined ? this.#skills.session(all) : parent.child(all)
     return new LangChainThread(session, this.#rebase)
@@ -92,9 +83,4 @@ function pathOf(runtime: LangChainRuntime, { _skillstoke: stored }: LangChainGra
   const graphs = taskOf(runtime).split('|').slice(0, -1)
   if (typeof thread === 'string') return [thread, ...graphs]
   return ['run', ...(graphs.length > 0 ? graphs : [stored?.origin ?? taskOf(runtime)])]
-}
-
-function intersect(outer: SkillScope | undefined, inner: SkillScope | undefined): SkillScope | undefined {
-  if (outer === undefined || inner === undefined) return outer ?? inner
-  return { ...inner, outer: intersect(outer, inner.outer) ?? outer }
 }

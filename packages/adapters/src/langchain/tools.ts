@@ -13,14 +13,14 @@ export interface LangChainToolRuntime extends LangChainRuntime {
 }
 
 /** The part of a tool call that the adapter uses. */
-export interface LangChainToolCall {
+interface LangChainToolCall {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
   readonly id?: string | undefined
 }
 
 /** The part of a LangChain tool that the adapter uses. */
-export interface LangChainTool {
+interface LangChainTool {
   // A method, so that tools with typed input are assignable.
   invoke(call: LangChainToolCall & { readonly type: 'tool_call' }): Promise<object>
 }
@@ -44,16 +44,19 @@ export function toLangChainTools<Tool>(
 ): Tool[] {
   return definitions.map(definition => {
     const { name, description, inputSchema } = definition
-    const run = async (
-      input: unknown,
-      runtime: LangChainToolRuntime,
-    ): Promise<[string, LangChainArtifact]> => {
+    const fields = { name, description, schema: inputSchema, responseFormat: 'content_and_artifact' } as const
+    return tool(async (input, runtime) => {
       const thread = await findThread(runtime, runtime.state as LangChainGraphState)
       return await thread.callTool(definition, input, runtime)
-    }
-    return tool(run, { name, description, schema: inputSchema, responseFormat: 'content_and_artifact' })
+    }, fields)
   })
 }
+
+/** A hook of LangChain around a call. */
+export type LangChainWrapper<Base> = <Request extends Base, Answer>(
+  request: Request,
+  handler: (request: Request) => Answer | Promise<Answer>,
+) => Promise<Answer>
 
 /** The part of the argument of `wrapToolCall` that the adapter uses. */
 export interface LangChainToolRequest {
@@ -73,16 +76,14 @@ export async function gateCall<Request extends LangChainToolRequest, Answer>(
   tool: LangChainToolFactory<unknown>,
 ): Promise<Answer> {
   const { toolCall } = request
-  const answer = async (text: string): Promise<Answer> =>
-    (await toErrorMessage(toolCall, text, tool)) as Answer
-  const refusal = session.checkTool(toolCall.name, toolCall.args)
-  if (refusal !== undefined) return await answer(refusal)
+  let refusal = session.checkTool(toolCall.name, toolCall.args)
   try {
-    return await handler(request)
+    if (refusal === undefined) return await handler(request)
   } catch (thrown) {
     if (isInterrupt(thrown)) throw thrown
-    return await answer(`${String(thrown)}\n Please fix your mistakes.`)
+    refusal = `${String(thrown)}\n Please fix your mistakes.`
   }
+  return (await toErrorMessage(toolCall, refusal, tool)) as Answer
 }
 
 /** Returns a tool message of LangChain. Only a tool can create such a message without an import of LangChain. */

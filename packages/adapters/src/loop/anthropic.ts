@@ -1,3 +1,4 @@
+import { defined } from '@skillstoke/core/internal'
 import type { LoopCall, LoopOutcome, LoopTool, LoopTools } from './tools.ts'
 import type { LoopFormat, LoopTurn } from './turn.ts'
 
@@ -14,7 +15,7 @@ export const CACHE_TTLS = ['5m', '1h'] as const
 /** How long the API keeps a cached prefix after its last use. */
 export type CacheTtl = (typeof CACHE_TTLS)[number]
 
-export interface AnthropicCacheControl {
+interface CacheControl {
   type: 'ephemeral'
   ttl?: '1h'
 }
@@ -24,25 +25,25 @@ export interface AnthropicCacheControl {
  * breakpoints: the tools, the system text and the last block. The API allows four.
  */
 export interface AnthropicRequest<Message> {
-  system: { type: 'text'; text: string; cache_control: AnthropicCacheControl }[]
+  system: { type: 'text'; text: string; cache_control: CacheControl }[]
   messages: Message[]
   tools: AnthropicTool[]
   /** The API puts this breakpoint on the last block of each request, so breakpoints do not accumulate. */
-  cache_control: AnthropicCacheControl
+  cache_control: CacheControl
 }
 
 /** A tool definition. `parse` and `run` are for a tool runner and are not sent. */
-export interface AnthropicTool {
+interface AnthropicTool {
   name: string
   description?: string
   input_schema: { type: 'object' }
-  cache_control?: AnthropicCacheControl
+  cache_control?: CacheControl
   parse: (input: unknown) => unknown
-  run: (input: unknown, context?: AnthropicRunContext) => Promise<string>
+  run: (input: unknown, context?: RunContext) => Promise<string>
 }
 
 /** The part of a tool runner's context that the loop uses. */
-export interface AnthropicRunContext {
+interface RunContext {
   readonly toolUse: { readonly id: string }
   readonly signal?: AbortSignal | null | undefined
 }
@@ -53,17 +54,8 @@ export interface AnthropicAnswer {
   readonly stop_reason: string | null
 }
 
-/** A reply of a streaming tool runner. */
-export interface AnthropicStream {
-  finalMessage: () => Promise<AnthropicAnswer>
-}
-
-/** The part of a `BetaToolRunner` that `followToolRunner` uses. */
-export interface AnthropicToolRunner<Message, Reply> extends AsyncIterable<Reply> {
-  generateToolResponse(): Promise<Message | null>
-}
-
-type AnthropicFormat<Message> = LoopFormat<Message, AnthropicRequest<Message>, AnthropicAnswer>
+/** A reply of a tool runner, which may stream it. */
+type RunnerReply = AnthropicAnswer | { finalMessage: () => Promise<AnthropicAnswer> }
 
 /** The stop reasons after which the model continues its answer in the next call. */
 const PAUSES: ReadonlySet<string | null> = new Set(['pause_turn', 'compaction'])
@@ -72,27 +64,20 @@ const MERGED_ROLES: ReadonlySet<string> = new Set(['user', 'assistant'])
 
 /** Creates the format of the Messages API. */
 export function createAnthropicFormat<Message extends AnthropicMessage>(
-  tools: LoopTools,
   cacheTtl: CacheTtl,
-): AnthropicFormat<Message> {
-  const cache_control: AnthropicCacheControl = {
-    type: 'ephemeral',
-    ...(cacheTtl === '1h' ? { ttl: '1h' } : {}),
-  }
-  const sent = tools.list.map(
-    (tool, index): AnthropicTool => ({
-      ...toAnthropicTool(tool, tools),
-      ...(index === tools.list.length - 1 ? { cache_control } : {}),
-    }),
-  )
+): LoopFormat<Message, AnthropicRequest<Message>, AnthropicAnswer> {
+  const cache_control: CacheControl = { type: 'ephemeral', ...(cacheTtl === '1h' && { ttl: '1h' as const }) }
   return {
     toUserMessage: text => toMessage('user', [{ type: 'text', text }]) as Message,
     append: (history, messages) => messages.reduce(appendMessage, history),
     endsInAnswer: history => history.at(-1)?.role === 'assistant',
-    toRequest: (text, messages) => ({
+    toRequest: (text, messages, tools) => ({
       system: text === '' ? [] : [{ type: 'text', text, cache_control }],
       messages: [...messages],
-      tools: [...sent],
+      tools: tools.list.map((tool, index, { length }) => ({
+        ...toAnthropicTool(tool, tools),
+        ...(index === length - 1 && { cache_control }),
+      })),
       cache_control,
     }),
     read: ({ content, stop_reason }) => ({
@@ -129,23 +114,21 @@ export function createAnthropicFormat<Message extends AnthropicMessage>(
  * turn.keep()
  * ```
  */
-export async function* followToolRunner<
-  Message extends AnthropicMessage,
-  Reply extends AnthropicAnswer | AnthropicStream,
->(
+export async function* followToolRunner<Message extends AnthropicMessage, Reply extends RunnerReply>(
   turn: LoopTurn<Message, AnthropicRequest<Message>, AnthropicAnswer>,
-  runner: AnthropicToolRunner<Message, Reply>,
+  runner: AsyncIterable<Reply> & { generateToolResponse(): Promise<Message | null> },
 ): AsyncGenerator<Reply, void, undefined> {
   for await (const reply of runner) {
     yield reply
-    const answer = await toAnswer(reply)
+    const answer: AnthropicAnswer = 'finalMessage' in reply ? await reply.finalMessage() : reply
     const results = answer.stop_reason === 'tool_use' ? await runner.generateToolResponse() : null
     if (results === null) {
       await turn.answer(answer)
       continue
     }
     const uses = answer.content.filter(isToolUse)
-    const explained = toBlocks(results).map(block => explainUnknownTool(block, uses, turn))
+    const describe = (name: string): string | undefined => turn.describeUnknownTool(name)
+    const explained = toBlocks(results).map(block => explainUnknownTool(block, uses, describe))
     turn.add(toMessage('assistant', answer.content) as Message, { ...results, content: explained })
     const { messages } = await turn.request()
     // The runner sends this object in its next request.
@@ -153,24 +136,15 @@ export async function* followToolRunner<
   }
 }
 
-async function toAnswer(reply: AnthropicAnswer | AnthropicStream): Promise<AnthropicAnswer> {
-  return 'finalMessage' in reply ? await reply.finalMessage() : reply
-}
-
-interface ToolResult {
-  readonly tool_use_id?: string
-  readonly content?: unknown
-}
-
 /** Replaces the short answer of the runner to the call of an unknown tool. */
 function explainUnknownTool(
-  block: ToolResult,
+  block: { readonly tool_use_id?: string; readonly content?: unknown },
   uses: readonly ToolUse[],
-  turn: { describeUnknownTool: (name: string) => string | undefined },
+  describe: (name: string) => string | undefined,
 ): object {
   const use = uses.find(({ id }) => id === block.tool_use_id)
   if (use === undefined || block.content !== `Error: Tool '${use.name}' not found`) return block
-  return { ...block, content: turn.describeUnknownTool(use.name) ?? block.content }
+  return { ...block, content: describe(use.name) ?? block.content }
 }
 
 function appendMessage<Message extends AnthropicMessage>(
@@ -214,13 +188,13 @@ function toCall({ id, name, input }: ToolUse, stopReason: string | null): LoopCa
 }
 
 function toToolResult({ id, content, isError }: LoopOutcome): object {
-  return { type: 'tool_result', tool_use_id: id, content, ...(isError ? { is_error: true } : {}) }
+  return { type: 'tool_result', tool_use_id: id, content, ...(isError && { is_error: true }) }
 }
 
 function toAnthropicTool({ name, description, inputSchema }: LoopTool, tools: LoopTools): AnthropicTool {
   return {
     name,
-    ...(description === undefined ? {} : { description }),
+    ...defined({ description }),
     input_schema: { ...inputSchema, type: 'object' },
     parse: input => input,
     async run(input, context) {

@@ -1,9 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { RebaseOptions, SessionState, SkillRuntime, SkillSession } from '@skillstoke/core'
-import { type LiveChildOptions, LiveConversation, type LiveOptions } from '../live-conversation.ts'
+import type { RebaseOptions, SessionState, SkillRuntime } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
+import { LiveChat, type LiveChildOptions, LiveConversation, type LiveOptions } from '../live-conversation.ts'
 import { type LoopTool, LoopTools } from './tools.ts'
-import { type LoopFormat, type LoopHistory, LoopTurn, type LoopTurnHost } from './turn.ts'
+import { compact, type LoopFormat, type LoopHost, LoopTurn } from './turn.ts'
 
 export interface LoopOptions<Message> extends Omit<LiveOptions, 'resume'> {
   /** Your tools. Their names must differ from the names of the skill tools. @default none */
@@ -23,70 +24,43 @@ export interface LoopChildOptions extends LiveChildOptions {
   readonly tools?: readonly LoopTool[]
 }
 
-interface OpenTurn<Message, Request, Answer> {
-  readonly turn: LoopTurn<Message, Request, Answer>
-  readonly history: LoopHistory<Message>
-}
-
-type CreateLoopFormat<Message, Request, Answer> = (tools: LoopTools) => LoopFormat<Message, Request, Answer>
-
 /**
  * One conversation with live skills over a plain client. Your loop calls the model. Changes of skills reach the model
  * before its next call, as messages at the end of the history.
  */
-export class LoopConversation<Message, Request, Answer> implements Disposable {
-  readonly #live: LiveConversation
-  readonly #createFormat: CreateLoopFormat<Message, Request, Answer>
+export class LoopConversation<Message, Request, Answer> extends LiveChat {
   readonly #tools: readonly LoopTool[]
-  readonly #host: LoopTurnHost<Message, Request, Answer>
-  #messages: readonly Message[]
-  #open: OpenTurn<Message, Request, Answer> | undefined
+  readonly #host: LoopHost<Message, Request, Answer>
 
   /** Use one of the factories, or `child()`. */
   constructor(
     live: LiveConversation,
-    createFormat: CreateLoopFormat<Message, Request, Answer>,
+    format: LoopFormat<Message, Request, Answer>,
     own: readonly LoopTool[] = [],
     messages: readonly Message[] = [],
   ) {
-    this.#live = live
-    this.#createFormat = createFormat
+    super(live.session)
     this.#tools = own
-    this.#messages = messages
-    const tools = new LoopTools(live.session, own)
-    this.#host = {
-      live,
-      tools,
-      format: createFormat(tools),
-      isOpen: turn => turn === this.#open?.turn,
-      keep: kept => this.#keep(kept),
-      drop: () => this.#drop(),
-      compact: async kept => await this.compact(kept),
-    }
+    this.#host = { live, tools: new LoopTools(live.session, own), format, messages, open: undefined }
   }
 
   static open<Message, Request, Answer>(
     skills: SkillRuntime,
     { tools, resume, ...options }: LoopOptions<Message>,
-    createFormat: CreateLoopFormat<Message, Request, Answer>,
+    format: LoopFormat<Message, Request, Answer>,
   ): LoopConversation<Message, Request, Answer> {
-    const session = resume === undefined ? {} : { resume: resume.session }
-    const live = LiveConversation.open(skills, { ...options, ...session })
-    return new LoopConversation(live, createFormat, tools, resume?.messages)
-  }
-
-  get session(): SkillSession {
-    return this.#live.session
+    const live = LiveConversation.open(skills, { ...options, ...defined({ resume: resume?.session }) })
+    return new LoopConversation(live, format, tools, resume?.messages)
   }
 
   /** The stored history. It contains the turns that were kept, with their notices. */
   get messages(): readonly Message[] {
-    return this.#messages
+    return this.#host.messages
   }
 
   /** The system text: your instructions, then the catalog of skills. */
   get instructions(): string {
-    return this.#live.system
+    return this.#host.live.system
   }
 
   /**
@@ -95,11 +69,11 @@ export class LoopConversation<Message, Request, Answer> implements Disposable {
    * @throws {SkillError} CLOSED
    */
   async turn(prompt: string | readonly Message[]): Promise<LoopTurn<Message, Request, Answer>> {
-    this.#live.beginTurn()
-    const history = { messages: this.#messages }
-    const turn = new LoopTurn(this.#host, history)
-    this.#open = { turn, history }
-    turn.add(...(typeof prompt === 'string' ? [await this.#toMessage(prompt)] : prompt))
+    const { live, format } = this.#host
+    live.beginTurn()
+    const turn = new LoopTurn(this.#host)
+    const asked = typeof prompt === 'string' ? (await this.session.expandSlash(prompt)).text : prompt
+    turn.add(...(typeof asked === 'string' ? [format.toUserMessage(asked)] : asked))
     return turn
   }
 
@@ -108,46 +82,18 @@ export class LoopConversation<Message, Request, Answer> implements Disposable {
    * catalog. An open turn continues from the summary. If the turn is dropped, the summary stays.
    */
   async compact(summary: string | readonly Message[], options?: RebaseOptions): Promise<void> {
-    const { format } = this.#host
-    const kept = typeof summary === 'string' ? [format.toUserMessage(summary)] : summary
-    const restored = await this.#live.rebase(options)
-    this.#messages = restored === undefined ? kept : format.append(kept, [format.toUserMessage(restored)])
-    if (this.#open === undefined) return
-    this.#open.history.messages = this.#messages
-    this.#live.restartTurn()
+    const kept = typeof summary === 'string' ? [this.#host.format.toUserMessage(summary)] : summary
+    await compact(this.#host, kept, options)
   }
 
   /** Returns the conversation to store, without an open turn. The value is JSON if the messages are JSON. */
   state(): LoopState<Message> {
-    return { messages: this.#messages, session: this.#live.state() }
+    return { messages: this.messages, session: this.#host.live.state() }
   }
 
   /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */
   child({ tools = this.#tools, ...options }: LoopChildOptions): LoopConversation<Message, Request, Answer> {
-    return new LoopConversation(this.#live.child(options), this.#createFormat, tools)
-  }
-
-  /** Ends the conversation in this process. `state()` still works. Idempotent. */
-  close(): void {
-    this.session.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
-  }
-
-  async #toMessage(text: string): Promise<Message> {
-    return this.#host.format.toUserMessage((await this.session.expandSlash(text)).text)
-  }
-
-  #keep(messages: readonly Message[]): void {
-    this.#messages = messages
-    this.#open = undefined
-    this.#live.keepTurn()
-  }
-
-  #drop(): void {
-    this.#open = undefined
-    this.#live.dropTurn()
+    const { live, format } = this.#host
+    return new LoopConversation(live.child(options), format, tools)
   }
 }

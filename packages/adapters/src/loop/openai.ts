@@ -1,48 +1,46 @@
-import { quote, toMessage } from '@skillstoke/core/internal'
+import { defined, quote, toMessage } from '@skillstoke/core/internal'
 import type { LoopCall, LoopTool } from './tools.ts'
 import type { LoopFormat } from './turn.ts'
 
 /** The arguments of `openai.chat.completions.create` that a turn needs. */
 export interface OpenaiChatRequest<Message> {
   messages: Message[]
-  tools: OpenaiChatTool[]
+  tools: { type: 'function'; function: OpenaiFunction }[]
 }
 
-export interface OpenaiChatTool {
-  type: 'function'
-  function: { name: string; description?: string; parameters: Record<string, unknown> }
+interface OpenaiFunction {
+  name: string
+  description?: string
+  parameters: Record<string, unknown>
 }
 
 /** A `ChatCompletion`, or the part of one that the loop uses. */
 export interface OpenaiChatAnswer {
-  readonly choices: readonly { readonly message: OpenaiChatAnswerMessage }[]
-}
-
-export interface OpenaiChatAnswerMessage {
-  readonly content: string | null
-  readonly tool_calls?: readonly OpenaiChatCall[] | undefined
+  readonly choices: readonly {
+    readonly message: {
+      readonly content: string | null
+      readonly tool_calls?: readonly ChatCall[] | undefined
+    }
+  }[]
 }
 
 /** A tool call in a `ChatCompletion`. Calls of custom tools have no `function`, and the loop does not run them. */
-export interface OpenaiChatCall {
+interface ChatCall {
   readonly id: string
   readonly type: string
-  readonly function?: { readonly name: string; readonly arguments: string }
+  readonly function?: CalledFunction
+}
+
+interface CalledFunction {
+  readonly name: string
+  readonly arguments: string
 }
 
 /** The arguments of `openai.responses.create` that a turn needs. */
 export interface OpenaiResponsesRequest<Item> {
   instructions: string
   input: Item[]
-  tools: OpenaiResponsesTool[]
-}
-
-export interface OpenaiResponsesTool {
-  type: 'function'
-  name: string
-  description?: string
-  parameters: Record<string, unknown>
-  strict: false
+  tools: (OpenaiFunction & { type: 'function'; strict: false })[]
 }
 
 /** A `Response`, or the part of one that the loop uses. */
@@ -51,25 +49,22 @@ export interface OpenaiResponsesAnswer {
 }
 
 /** Creates the format of chat completions, which many model servers accept. */
-export function createChatFormat<Message>(
-  tools: readonly LoopTool[],
-): LoopFormat<Message, OpenaiChatRequest<Message>, OpenaiChatAnswer> {
-  const sent = tools.map((tool): OpenaiChatTool => ({ type: 'function', function: toFunction(tool) }))
+export function createChatFormat<Message>(): LoopFormat<
+  Message,
+  OpenaiChatRequest<Message>,
+  OpenaiChatAnswer
+> {
   return {
-    toUserMessage: content => ({ role: 'user', content }) as Message,
-    append: (history, messages) => [...history, ...messages],
-    endsInAnswer: () => false,
-    toRequest: (system, messages) => ({
+    ...createPlainHistory<Message>(),
+    toRequest: (system, messages, { list }) => ({
       messages: [...(system === '' ? [] : [{ role: 'system', content: system } as Message]), ...messages],
-      tools: [...sent],
+      tools: list.map(tool => ({ type: 'function', function: toFunction(tool) })),
     }),
     read: ({ choices: [choice] }) => ({
       messages: choice === undefined ? [] : [toInput({ role: 'assistant', ...choice.message }) as Message],
       calls: (choice?.message.tool_calls ?? []).flatMap(call =>
         call.function === undefined ? [] : [toCall(call.id, call.function)],
       ),
-      isCompacted: false,
-      isPaused: false,
     }),
     toResults: outcomes =>
       outcomes.map(({ id, content }) => ({ role: 'tool', tool_call_id: id, content }) as Message),
@@ -77,18 +72,19 @@ export function createChatFormat<Message>(
 }
 
 /** Creates the format of the Responses API. Every request contains the whole history. */
-export function createResponsesFormat<Item>(
-  tools: readonly LoopTool[],
-): LoopFormat<Item, OpenaiResponsesRequest<Item>, OpenaiResponsesAnswer> {
-  // The API makes tools strict by default, and then refuses optional fields.
-  const sent = tools.map(
-    (tool): OpenaiResponsesTool => ({ type: 'function', ...toFunction(tool), strict: false }),
-  )
+export function createResponsesFormat<Item>(): LoopFormat<
+  Item,
+  OpenaiResponsesRequest<Item>,
+  OpenaiResponsesAnswer
+> {
   return {
-    toUserMessage: content => ({ role: 'user', content }) as Item,
-    append: (history, items) => [...history, ...items],
-    endsInAnswer: () => false,
-    toRequest: (instructions, input) => ({ instructions, input: [...input], tools: [...sent] }),
+    ...createPlainHistory<Item>(),
+    toRequest: (instructions, input, { list }) => ({
+      instructions,
+      input: [...input],
+      // The API makes tools strict by default, and then refuses optional fields.
+      tools: list.map(tool => ({ type: 'function', ...toFunction(tool), strict: false })),
+    }),
     read: ({ output }) => {
       const start = output.findLastIndex(({ type }) => type === 'compaction')
       const items = output.slice(Math.max(start, 0))
@@ -96,7 +92,6 @@ export function createResponsesFormat<Item>(
         messages: items.map(item => toInput(item) as Item),
         calls: items.filter(isFunctionCall).map(call => toCall(call.call_id, call)),
         isCompacted: start !== -1,
-        isPaused: false,
       }
     },
     toResults: outcomes =>
@@ -106,22 +101,32 @@ export function createResponsesFormat<Item>(
   }
 }
 
-function toFunction({ name, description, inputSchema }: LoopTool): OpenaiChatTool['function'] {
-  return { name, ...(description === undefined ? {} : { description }), parameters: { ...inputSchema } }
+/** Both APIs of OpenAI have the same messages of users, and accept a notice after every message. */
+function createPlainHistory<Message>(): Pick<
+  LoopFormat<Message, never, never>,
+  'toUserMessage' | 'append' | 'endsInAnswer'
+> {
+  return {
+    toUserMessage: content => ({ role: 'user', content }) as Message,
+    append: (history, messages) => [...history, ...messages],
+    endsInAnswer: () => false,
+  }
 }
 
-interface FunctionCall {
+function toFunction({ name, description, inputSchema }: LoopTool): OpenaiFunction {
+  return { name, ...defined({ description }), parameters: { ...inputSchema } }
+}
+
+interface FunctionCall extends CalledFunction {
   readonly type: 'function_call'
   readonly call_id: string
-  readonly name: string
-  readonly arguments: string
 }
 
 function isFunctionCall(item: { readonly type: string }): item is FunctionCall {
   return item.type === 'function_call'
 }
 
-function toCall(id: string, called: { readonly name: string; readonly arguments: string }): LoopCall {
+function toCall(id: string, called: CalledFunction): LoopCall {
   const { name } = called
   try {
     return { id, name, input: called.arguments.trim() === '' ? {} : JSON.parse(called.arguments) }

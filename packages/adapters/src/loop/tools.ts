@@ -1,6 +1,6 @@
 import type { SkillSession, ToolContext } from '@skillstoke/core'
 import { quote, toMessage } from '@skillstoke/core/internal'
-import { assertNoClash } from '../live-conversation.ts'
+import { assertNoClash } from '../skill-tools.ts'
 
 /** A tool of the host. A `ToolDefinition` of this library is also a host tool, for example an author tool. */
 export interface LoopTool {
@@ -16,14 +16,14 @@ export interface LoopTool {
 /** What a tool returns: a text, a text that may be an error, or content blocks in the format of the model API. */
 export type LoopToolOutput = string | LoopToolResult | readonly LoopContentBlock[]
 
-export interface LoopToolResult {
+interface LoopToolResult {
   readonly text: string
   /** @default false */
   readonly isError?: boolean
 }
 
 /** A content block of a tool result, for example an image. */
-export interface LoopContentBlock {
+interface LoopContentBlock {
   readonly type: string
 }
 
@@ -87,7 +87,6 @@ export class LoopTools {
 }
 
 function toOutcome(output: LoopToolOutput): Omit<LoopOutcome, 'id'> {
-  if (typeof output === 'string') return { content: output, isError: false }
-  if (!('text' in output)) return { content: output, isError: false }
+  if (typeof output === 'string' || !('text' in output)) return { content: output, isError: false }
   return { content: output.text, isError: output.isError ?? false }
 }

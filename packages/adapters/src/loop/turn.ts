@@ -1,4 +1,4 @@
-import { SkillError, type ToolContext } from '@skillstoke/core'
+import { type RebaseOptions, SkillError, type ToolContext } from '@skillstoke/core'
 import type { LiveConversation } from '../live-conversation.ts'
 import type { LoopCall, LoopOutcome, LoopTools } from './tools.ts'
 
@@ -9,7 +9,7 @@ export interface LoopFormat<Message, Request, Answer> {
   readonly append: (history: readonly Message[], messages: readonly Message[]) => readonly Message[]
   /** True if the model continues the last message. A notice must not come after that message. */
   readonly endsInAnswer: (history: readonly Message[]) => boolean
-  readonly toRequest: (system: string, messages: readonly Message[]) => Request
+  readonly toRequest: (system: string, messages: readonly Message[], tools: LoopTools) => Request
   readonly read: (answer: Answer) => LoopAnswer<Message>
   readonly toResults: (outcomes: readonly LoopOutcome[]) => readonly Message[]
 }
@@ -20,25 +20,39 @@ interface LoopAnswer<Message> {
   readonly messages: readonly Message[]
   readonly calls: readonly LoopCall[]
   /** True if the answer begins with a summary by which the model API replaced all earlier messages. */
-  readonly isCompacted: boolean
+  readonly isCompacted?: boolean
   /** True if the model continues its answer in the next call. */
-  readonly isPaused: boolean
+  readonly isPaused?: boolean
 }
 
-/** The parts of a conversation that its turns use. */
-export interface LoopTurnHost<Message, Request, Answer> {
+/** What a conversation shares with its turns. */
+export interface LoopHost<Message, Request, Answer> {
   readonly live: LiveConversation
   readonly tools: LoopTools
   readonly format: LoopFormat<Message, Request, Answer>
-  readonly isOpen: (turn: LoopTurn<Message, Request, Answer>) => boolean
-  readonly keep: (messages: readonly Message[]) => void
-  readonly drop: () => void
-  readonly compact: (messages: readonly Message[]) => Promise<void>
+  /** The stored history. */
+  messages: readonly Message[]
+  /** The stored history and the messages of the open turn. */
+  open: LoopHistory<Message> | undefined
 }
 
-/** The stored history and the messages of an open turn. A compaction replaces all of them. */
-export interface LoopHistory<Message> {
+/** The stored history and the messages of a turn. A compaction replaces all of them. */
+interface LoopHistory<Message> {
   messages: readonly Message[]
+}
+
+/** Replaces the history by a summary and the loaded skills. An open turn continues from there. */
+export async function compact<Message, Request, Answer>(
+  host: LoopHost<Message, Request, Answer>,
+  kept: readonly Message[],
+  options?: RebaseOptions,
+): Promise<void> {
+  const { format, live } = host
+  const restored = await live.rebase(options)
+  host.messages = restored === undefined ? kept : format.append(kept, [format.toUserMessage(restored)])
+  if (host.open === undefined) return
+  host.open.messages = host.messages
+  live.restartTurn()
 }
 
 /**
@@ -46,13 +60,14 @@ export interface LoopHistory<Message> {
  * and its notices are sent again in the next turn.
  */
 export class LoopTurn<Message, Request, Answer> {
-  readonly #host: LoopTurnHost<Message, Request, Answer>
+  readonly #host: LoopHost<Message, Request, Answer>
   readonly #history: LoopHistory<Message>
 
   /** Use `turn()` of a conversation. */
-  constructor(host: LoopTurnHost<Message, Request, Answer>, history: LoopHistory<Message>) {
+  constructor(host: LoopHost<Message, Request, Answer>) {
     this.#host = host
-    this.#history = history
+    this.#history = { messages: host.messages }
+    host.open = this.#history
   }
 
   /** The stored history, then the messages of this turn. */
@@ -66,13 +81,13 @@ export class LoopTurn<Message, Request, Answer> {
    * @throws {SkillError} CLOSED when the turn is over
    */
   async request(): Promise<Request> {
-    const { live, format } = this.#host
+    const { live, format, tools } = this.#host
     this.#assertOpen()
     const offer = format.endsInAnswer(this.messages) ? undefined : await live.session.offer()
     this.#assertOpen()
     if (offer !== undefined) this.add(format.toUserMessage(offer.text))
     offer?.commit()
-    return format.toRequest(live.system, this.#history.messages)
+    return format.toRequest(live.system, this.messages, tools)
   }
 
   /**
@@ -82,15 +97,15 @@ export class LoopTurn<Message, Request, Answer> {
    * @throws {SkillError} CLOSED when the turn is over
    */
   async answer(answer: Answer, context: ToolContext = {}): Promise<boolean> {
-    const { tools, format, compact } = this.#host
+    const { tools, format } = this.#host
     this.#assertOpen()
     const { messages, calls, isCompacted, isPaused } = format.read(answer)
     const outcomes = await Promise.all(calls.map(async call => await tools.run(call, context)))
     this.#assertOpen()
     const added = [...messages, ...format.toResults(outcomes)]
-    if (isCompacted) await compact(format.append([], added))
+    if (isCompacted === true) await compact(this.#host, format.append([], added))
     else this.add(...added)
-    return calls.length > 0 || isPaused
+    return calls.length > 0 || isPaused === true
   }
 
   /** Appends messages, for example a new instruction of the user, or results of tools that the host ran itself. */
@@ -109,16 +124,24 @@ export class LoopTurn<Message, Request, Answer> {
    */
   keep(): void {
     this.#assertOpen()
-    this.#host.keep(this.#history.messages)
+    this.#host.messages = this.messages
+    this.#host.open = undefined
+    this.#host.live.keepTurn()
   }
 
   /** Forgets what this turn reported and loaded. The next turn also does this if a turn was not kept. */
   drop(): void {
-    if (this.#host.isOpen(this)) this.#host.drop()
+    if (!this.#isOpen) return
+    this.#host.open = undefined
+    this.#host.live.dropTurn()
+  }
+
+  get #isOpen(): boolean {
+    return this.#host.open === this.#history
   }
 
   #assertOpen(): void {
-    if (this.#host.isOpen(this)) return
+    if (this.#isOpen) return
     throw new SkillError('CLOSED', 'this turn is over; call turn() to start the next turn')
   }
 }

@@ -1,6 +1,5 @@
 import type { RebaseOptions, SkillSession } from '@skillstoke/core'
-import { renderRestored } from '../live-conversation.ts'
-import { loadEntryOf } from '../told-history.ts'
+import { expandInvocation, startOver } from '../told-history.ts'
 import type { MastraMessage, MastraMessageList, MastraPromptMessage, SendMastraSignal } from './sdk.ts'
 import type { MastraThread } from './sessions.ts'
 import { hasEvidence, toLoadedSignal, toNoticeSignal } from './signals.ts'
@@ -75,16 +74,16 @@ export class MastraRun {
   ): Promise<void> {
     const { place, rebase } = this.#options
     const { scope } = place
-    const { restore } = await this.session.rebase(rebase)
+    const lost = await startOver(
+      this.session,
+      rebase,
+      ({ name, revision }) => visible.get(name)?.revision === revision,
+    )
     const last = messages.findLast(isSent)
     if (last !== undefined) putMark(last, { scope, start: this.session.state() })
     this.#startId = last?.id
     this.#isCut = false
-    const lost = restore.filter(({ name, revision }) => visible.get(name) !== revision)
-    const text = renderRestored(lost)
-    if (text === undefined) return
-    const entries = lost.flatMap(skill => loadEntryOf(this.session, skill) ?? [])
-    await send(toLoadedSignal(text, { scope, entries }))
+    if (lost !== undefined) await send(toLoadedSignal(lost.text, { scope, entries: lost.entries }))
   }
 
   /** Sends the instructions of a skill if the user's new message begins with `/` and the skill's name. */
@@ -92,10 +91,9 @@ export class MastraRun {
     const last = messages.findLast(isSent)
     const asked = last?.content.parts.find(({ type }) => type === 'text')?.text
     if (last?.role !== 'user' || typeof asked !== 'string') return
-    const { text, skill } = await this.session.expandSlash(asked)
-    const entry = skill && loadEntryOf(this.session, skill)
-    if (entry !== undefined)
-      await send(toLoadedSignal(text, { scope: this.#options.place.scope, entries: [entry] }))
+    const { text, entries = [] } = (await expandInvocation(this.session, asked)) ?? {}
+    if (text !== undefined && entries.length > 0)
+      await send(toLoadedSignal(text, { scope: this.#options.place.scope, entries }))
   }
 
   async #notify(send: SendMastraSignal): Promise<void> {

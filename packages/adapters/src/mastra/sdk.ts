@@ -1,24 +1,24 @@
 // The parts of `@mastra/core` and `@mastra/memory` that the adapter uses, as structural types.
 
-import type { CacheBreakpoint } from '../ai-sdk/cache-breakpoint.ts'
-
 /** A message of a thread, in the format in which Mastra stores it. */
 export interface MastraMessage {
   readonly id: string
   readonly role: string
   readonly threadId?: string | undefined
-  readonly content: MastraContent
+  readonly content: {
+    readonly parts: readonly {
+      readonly type: string
+      readonly text?: unknown
+      readonly toolInvocation?: unknown
+    }[]
+    metadata?: Record<string, unknown>
+  }
 }
 
-export interface MastraContent {
-  readonly parts: readonly MastraPart[]
-  metadata?: Record<string, unknown>
-}
-
-export interface MastraPart {
-  readonly type: string
-  readonly text?: unknown
-  readonly toolInvocation?: unknown
+/** A message of a prompt, or a system message. */
+export interface MastraPromptMessage {
+  readonly role: string
+  readonly content: unknown
 }
 
 /** The messages that a running agent sends to the model. */
@@ -29,20 +29,27 @@ export interface MastraMessageList {
     readonly input: { db(): readonly MastraMessage[] }
   }
   addSystem(text: string, tag: string): unknown
-  getSystemMessages(tag: string): readonly MastraSystemMessage[]
+  getSystemMessages(tag: string): readonly MastraPromptMessage[]
   clearSystemMessages(tag: string): unknown
   removeByIds(ids: string[]): unknown
-}
-
-export interface MastraSystemMessage {
-  readonly role: string
-  readonly content: unknown
 }
 
 /** The values of one request. Mastra passes them on to tools and subagents. */
 export interface MastraRequestContext {
   get(key: string): unknown
   set(key: string, value: unknown): void
+}
+
+/** The part of Mastra's context of a tool call that tools use. */
+export interface MastraToolContext {
+  readonly abortSignal?: AbortSignal | undefined
+  readonly requestContext?: MastraRequestContext | undefined
+  readonly memory?: unknown
+  readonly agent?:
+    | { readonly threadId?: string | undefined; readonly toolCallId?: string | undefined }
+    | undefined
+  /** Writes chunks into the stream of the agent. */
+  readonly writer?: { write(chunk: unknown): Promise<unknown> } | undefined
 }
 
 /** A message that is not from the user. Mastra stores it in the thread. */
@@ -54,23 +61,15 @@ export interface MastraSignal {
   metadata: Record<string, unknown>
 }
 
-export type SendMastraSignal = (signal: MastraSignal) => Promise<{ readonly id: string }>
-
-/** A message of the prompt that Mastra gives to the provider. */
-export interface MastraPromptMessage {
-  readonly role: string
-  readonly content: unknown
-}
+export type SendMastraSignal = (signal: MastraSignal) => Promise<object>
 
 /** The part of a `Memory` that reads a thread. */
 export interface MastraReader {
-  recall(query: MastraQuery): Promise<{ readonly messages: readonly MastraMessage[] }>
-}
-
-export interface MastraQuery {
-  threadId: string
-  perPage: false
-  hideSignals: false
+  recall(query: {
+    threadId: string
+    perPage: false
+    hideSignals: false
+  }): Promise<{ readonly messages: readonly MastraMessage[] }>
 }
 
 /** The part of a `Memory` that replaces the messages of a thread. */
@@ -80,41 +79,31 @@ export interface MastraMemory extends MastraReader {
 }
 
 /** The part of the arguments of `processInputStep` that the adapter uses. */
-export interface MastraStep<
-  System extends MastraSystemMessage = MastraSystemMessage,
-  Options extends object = object,
-> {
+export interface MastraStep {
   readonly messageList: MastraMessageList
-  readonly systemMessages: readonly System[]
+  readonly systemMessages: readonly MastraPromptMessage[]
   /** An object that exists for one run of the agent. */
   readonly state: object
   readonly requestContext?: MastraRequestContext
   readonly tools?: Record<string, unknown>
-  readonly providerOptions?: Options
+  readonly providerOptions?: object
   readonly sendSignal?: SendMastraSignal
 }
 
-/** What `processInputStep` returns to the agent. */
-export interface MastraStepResult<System extends MastraSystemMessage, Options extends object> {
+/** What `processInputStep` returns to the agent. The type `never` of its fields fits the types of every version. */
+export interface MastraStepResult {
   tools?: Record<string, unknown>
-  providerOptions: Options & CacheBreakpoint
-  systemMessages?: System[]
-}
-
-/** The arguments of `processLLMRequest`. */
-export interface MastraRequest<Message extends MastraPromptMessage> {
-  readonly prompt: Message[]
-  readonly messageList?: MastraMessageList
-  readonly state: object
+  providerOptions: never
+  systemMessages?: never[]
 }
 
 /** An input processor for the `inputProcessors` of an agent. */
 export interface MastraProcessor {
   readonly id: 'skillstoke'
-  processInputStep<System extends MastraSystemMessage, Options extends object>(
-    step: MastraStep<System, Options>,
-  ): Promise<MastraStepResult<System, Options>>
-  processLLMRequest<Message extends MastraPromptMessage>(
-    request: MastraRequest<Message>,
-  ): { prompt: Message[] }
+  processInputStep(step: MastraStep): Promise<MastraStepResult>
+  processLLMRequest(request: {
+    readonly prompt: readonly MastraPromptMessage[]
+    readonly messageList?: MastraMessageList
+    readonly state: object
+  }): { prompt: never[] }
 }

@@ -1,14 +1,14 @@
 import { type SessionOptions, SkillError, type SkillRuntime, type SkillSession } from '@skillstoke/core'
-import { TOOL_NAMES } from '@skillstoke/core/internal'
+import { defined, TOOL_NAMES } from '@skillstoke/core/internal'
 import { OneAtATime } from '../one-at-a-time.ts'
-import type { MastraMessage, MastraReader, MastraRequestContext } from './sdk.ts'
+import { RecentMap } from '../recent-map.ts'
+import type { MastraMessage, MastraReader, MastraRequestContext, MastraToolContext } from './sdk.ts'
 import { readThread, type ThreadPlace, type ThreadView } from './thread.ts'
-import type { MastraToolContext } from './tools.ts'
 
-export type MastraSessionOptions = Omit<SessionOptions, 'id' | 'resume'>
+type MastraSessionOptions = Omit<SessionOptions, 'id' | 'resume'>
 
 /** The key of the session's id in the request context, where tools and subagents find it. */
-const SESSION_KEY = 'skillstoke'
+export const SESSION_KEY = 'skillstoke'
 const MAX_KEPT_SESSIONS = 1_000
 
 /** Counts sessions that have no thread. */
@@ -48,7 +48,7 @@ export class MastraSessions {
   readonly #isChild: boolean
   readonly #own = new WeakSet<SkillSession>()
   /** The newest threads, because an open session keeps the old revisions of its skills for exact notices. */
-  readonly #kept = new Map<string, MastraThread>()
+  readonly #kept = new RecentMap<MastraThread>(MAX_KEPT_SESSIONS)
 
   constructor(skills: SkillRuntime, options: MastraSessionOptions, isChild: boolean) {
     this.scope = JSON.stringify(options.scope ?? {})
@@ -60,11 +60,6 @@ export class MastraSessions {
 
   placeOf(threadId: string | undefined): ThreadPlace {
     return { scope: this.scope, threadId, tools: this.#tools }
-  }
-
-  /** Tells tools and subagents of this request which session is theirs. */
-  hand(session: SkillSession, context: MastraRequestContext | undefined): void {
-    context?.set(SESSION_KEY, session.id)
   }
 
   /** Returns the session of the agent that called this agent as a subagent. */
@@ -79,9 +74,10 @@ export class MastraSessions {
     const known = this.#kept.get(options.id)
     const isOpen = known !== undefined && !known.session.isClosed && known.session.parent === parent
     if (!isOpen) this.#findById(options.id)?.close()
-    const all = { ...options, ...(start && { resume: start }) }
+    const all = { ...options, ...defined({ resume: start }) }
     const thread = isOpen ? known : new MastraThread(parent?.child(all) ?? this.#skills.session(all))
-    this.#keep(thread)
+    this.#own.add(thread.session)
+    this.#kept.use(thread.session.id, thread)
     return thread
   }
 
@@ -122,15 +118,6 @@ export class MastraSessions {
 
   #findById(id: unknown): SkillSession | undefined {
     return this.#skills.sessions().find(session => session.id === id)
-  }
-
-  #keep(thread: MastraThread): void {
-    const { session } = thread
-    this.#own.add(session)
-    this.#kept.delete(session.id)
-    this.#kept.set(session.id, thread)
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size > MAX_KEPT_SESSIONS && oldest !== undefined) this.#kept.delete(oldest)
   }
 }
 

@@ -45,7 +45,7 @@ export function findForeign(messages: readonly MastraMessage[]): string[] {
 const CHARACTERS: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&amp;': '&' }
 
 /** Undoes Mastra's escaping in signals, so that the model receives code in instructions as the author wrote it. */
-export function unescapeSignals<Message extends MastraPromptMessage>(prompt: readonly Message[]): Message[] {
+export function unescapeSignals(prompt: readonly MastraPromptMessage[]): MastraPromptMessage[] {
   return prompt.map(message => {
     if (message.role !== 'user' || !Array.isArray(message.content)) return message
     const content = (message.content as readonly PromptPart[]).map(part =>

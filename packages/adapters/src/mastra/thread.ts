@@ -29,7 +29,7 @@ export interface ThreadView {
   /** The loaded skills, by name. */
   readonly loaded: ReadonlyMap<string, LoadEntry>
   /** For the loaded skills whose instructions are in the messages, the revision of these instructions. */
-  readonly visible: ReadonlyMap<string, LoadEntry['revision']>
+  readonly visible: ReadonlyMap<string, { readonly revision: LoadEntry['revision'] }>
   /** True if the messages contain the start and all loaded skills. */
   readonly isWhole: boolean
   /** The texts and the ids of tool calls that every request must contain. */
@@ -82,7 +82,7 @@ export function readThread(messages: readonly MastraMessage[], place: ThreadPlac
     start,
     entries: parts.map(({ entry }) => entry),
     loaded,
-    visible: new Map([...visible].map(([name, { revision }]) => [name, revision])),
+    visible,
     isWhole: start !== undefined && [...loaded.keys()].every(name => visible.has(name)),
     evidence: [...notices, ...[...loaded.keys()].flatMap(name => visible.get(name)?.evidence ?? [])],
   }

@@ -2,57 +2,11 @@ import type { BindableAgent, NamedTool } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
 
 /** The part of an `Agent` whose tools and instructions a binding changes. */
-export interface OpenaiBoundAgent<Tool extends NamedTool> {
+interface BoundAgent<Tool extends NamedTool> {
   /** The SDK reads this list before each model call. */
   tools: Tool[]
   // Instructions may be a function, which a binding does not change.
   instructions: unknown
-}
-
-/**
- * Connects an agent of the SDK to a binding. Tools and instructions change between two steps of a run.
- */
-class OpenaiBindableAgent<Tool extends NamedTool> implements BindableAgent<Tool> {
-  readonly #agent: OpenaiBoundAgent<Tool>
-
-  constructor(agent: OpenaiBoundAgent<Tool>) {
-    this.#agent = agent
-  }
-
-  get instructions(): string {
-    const { instructions } = this.#agent
-    return typeof instructions === 'string' ? instructions : ''
-  }
-
-  set instructions(text: string) {
-    if (typeof this.#agent.instructions !== 'function') this.#agent.instructions = text
-  }
-
-  hasTool(name: string): boolean {
-    return this.#agent.tools.some(tool => tool.name === name)
-  }
-
-  addTool(tool: Tool): void {
-    this.#agent.tools = [...this.#agent.tools, this.#whilePresent(tool)]
-  }
-
-  removeTool(name: string): void {
-    this.#agent.tools = this.#agent.tools.filter(tool => tool.name !== name)
-  }
-
-  /** Returns a tool that does not run after its removal, although the model has seen it. */
-  #whilePresent(tool: Tool): Tool {
-    const { invoke } = tool as { readonly invoke?: (...call: readonly unknown[]) => Promise<unknown> }
-    if (invoke === undefined) return tool
-    const added: Tool = {
-      ...tool,
-      invoke: async (...call: readonly unknown[]) =>
-        this.#agent.tools.includes(added)
-          ? await invoke(...call)
-          : `The tool ${quote(tool.name)} was removed because its skill changed.`,
-    }
-    return added
-  }
 }
 
 /**
@@ -76,6 +30,34 @@ class OpenaiBindableAgent<Tool extends NamedTool> implements BindableAgent<Tool>
  * console.log(agent.tools.map(({ name }) => name)) // prints [ 'read_pdf' ]
  * ```
  */
-export function bindableAgent<Tool extends NamedTool>(agent: OpenaiBoundAgent<Tool>): BindableAgent<Tool> {
-  return new OpenaiBindableAgent(agent)
+export function bindableAgent<Tool extends NamedTool>(agent: BoundAgent<Tool>): BindableAgent<Tool> {
+  return {
+    get instructions() {
+      return typeof agent.instructions === 'string' ? agent.instructions : ''
+    },
+    set instructions(text) {
+      if (typeof agent.instructions !== 'function') agent.instructions = text
+    },
+    hasTool: name => agent.tools.some(tool => tool.name === name),
+    addTool(tool) {
+      agent.tools = [...agent.tools, whilePresent(agent, tool)]
+    },
+    removeTool(name) {
+      agent.tools = agent.tools.filter(tool => tool.name !== name)
+    },
+  }
+}
+
+/** Returns a tool that does not run after its removal, although the model has seen it. */
+function whilePresent<Tool extends NamedTool>(agent: BoundAgent<Tool>, tool: Tool): Tool {
+  const { invoke } = tool as { readonly invoke?: (...call: readonly unknown[]) => Promise<unknown> }
+  if (invoke === undefined) return tool
+  const added: Tool = {
+    ...tool,
+    invoke: async (...call: readonly unknown[]) =>
+      agent.tools.includes(added)
+        ? await invoke(...call)
+        : `The tool ${quote(tool.name)} was removed because its skill changed.`,
+  }
+  return added
 }

@@ -1,6 +1,7 @@
-import type { RebaseOptions, SessionState, SkillSession, ToolResult } from '@skillstoke/core'
-import { renderRestored } from '../live-conversation.ts'
-import { entriesOfAnswer, loadEntryOf, ToldHistory, type ToldPart } from '../told-history.ts'
+import type { RebaseOptions, SessionState, SkillSession } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
+import { RecentMap } from '../recent-map.ts'
+import { expandInvocation, startOver, ToldHistory, type ToldPart } from '../told-history.ts'
 import {
   containsText,
   findMove,
@@ -8,7 +9,6 @@ import {
   isSamePlace,
   isUnchanged,
   isUserMessage,
-  moveBack,
   placeAt,
   plainTextOf,
   toUserMessage,
@@ -16,27 +16,18 @@ import {
 import type { OpenaiItem, OpenaiUserMessage } from './sdk.ts'
 
 /** A text about skills that the model received. */
-export type KnownText = NoticeText | SlashText | LoadedText
+type KnownText = PlacedText | LoadedText
 
-/** A notice, or the instructions that came back after a compaction. The adapter adds it to every request. */
-export interface NoticeText extends ToldPart {
-  readonly kind: 'notice'
+/** A text that the adapter adds to every request: a notice, or instructions of skills. */
+interface PlacedText extends ToldPart {
   readonly text: string
-  readonly place: HistoryPlace
-}
-
-/** The instructions of a skill that replace a message in every request, because the user invoked the skill. */
-export interface SlashText extends ToldPart {
-  readonly kind: 'slash'
-  readonly text: string
-  /** The message of the user. */
-  readonly asked: string
+  /** The message of the user that invoked a skill, which the text replaces. */
+  readonly asked?: string
   readonly place: HistoryPlace
 }
 
 /** The text of a skill in the result of a tool call. */
-export interface LoadedText extends ToldPart {
-  readonly kind: 'load'
+interface LoadedText extends ToldPart {
   readonly callId: string
 }
 
@@ -63,61 +54,39 @@ const MAX_RESPONSES = 100
  * The record of the texts about skills in one conversation. Before each model call, compares the record with the history.
  * If the end of the history was removed, the session forgets it. If another part was removed, restores the loaded skills.
  */
-export class TrackedHistory {
-  readonly session: SkillSession
+export class TrackedHistory extends ToldHistory<KnownText> {
+  /** True if the provider stores the history. */
+  isRemote: boolean
   readonly #options: RebaseOptions | undefined
-  readonly #told: ToldHistory<KnownText>
   #turn: HistoryPlace | undefined
   #start: string | undefined
-  #isRemote: boolean
   /** The state after each response of the provider, by its id. */
-  readonly #responses = new Map<string, SessionState>()
+  readonly #responses = new RecentMap<SessionState>(MAX_RESPONSES)
 
   constructor(session: SkillSession, options: RebaseOptions | undefined, state?: HistoryState) {
-    this.session = session
+    super(session, state?.texts)
     this.#options = options
-    this.#told = new ToldHistory(session, state?.texts)
     this.#turn = state?.turn
     this.#start = state?.start
-    this.#isRemote = state?.isRemote ?? false
-  }
-
-  get texts(): readonly KnownText[] {
-    return this.#told.parts
-  }
-
-  get isRemote(): boolean {
-    return this.#isRemote
-  }
-
-  /** Records that the provider stores the history. */
-  useRemote(): void {
-    this.#isRemote = true
+    this.isRemote = state?.isRemote ?? false
   }
 
   state(): HistoryState {
-    if (this.#isRemote) this.#told.restart([])
-    const { base, parts } = this.#told
-    return {
-      ...{ session: base, texts: parts, isRemote: this.#isRemote },
-      ...(this.#turn === undefined ? {} : { turn: this.#turn }),
-      ...(this.#start === undefined ? {} : { start: this.#start }),
-    }
+    const { isRemote } = this
+    if (isRemote) this.restart([])
+    const places = defined({ turn: this.#turn, start: this.#start })
+    return { session: this.base, texts: this.parts, isRemote, ...places }
   }
 
   /** Returns the items of the next request: the whole history with all notices. */
   async prepare<Item extends OpenaiItem>(items: readonly Item[]): Promise<Woven<Item>> {
     // A history that begins with a new question was cleared, so no context is lost.
-    const isCut = this.#follow(items) && items.length > 1
-    if (!this.#told.follow(text => isStored(items, text), isCut)) await this.restore(items)
+    const isCut = this.#followStart(items) && items.length > 1
+    if (!this.follow(text => isStored(items, text), isCut)) await this.restore(items)
     await this.#beginTurn(items)
-    const offer = await this.session.offer()
-    if (offer !== undefined) {
-      offer.commit()
-      const place = placeAt(items, items.length)
-      this.#told.add({ kind: 'notice', text: offer.text, place, entries: [offer.entry] })
-    }
-    return weave(items, this.texts)
+    const notice = await this.takeNotice()
+    if (notice !== undefined) this.add({ ...notice, place: placeAt(items, items.length) })
+    return weave(items, this.parts)
   }
 
   /**
@@ -139,47 +108,32 @@ export class TrackedHistory {
     return notice === undefined ? [...items] : [...items, toUserMessage(notice.text)]
   }
 
-  /** Runs a skill tool, and remembers which call returned the text of a skill. */
-  async callTool(
-    tool: string,
-    run: () => Promise<ToolResult>,
-    callId: string | undefined,
-  ): Promise<ToolResult> {
-    const answer = await run()
-    const entries = entriesOfAnswer(this.session, tool, answer)
-    if (entries.length > 0 && callId !== undefined && !this.#isRemote)
-      this.#told.add({ kind: 'load', callId, entries })
-    return answer
-  }
-
   /** Starts over with compacted items. Adds the loaded skills that the items do not contain. */
   async restore(items: Items, options: RebaseOptions | undefined = this.#options): Promise<void> {
-    const { restore } = await this.session.rebase(options)
+    const lost = await startOver(this.session, options, ({ text }) =>
+      items.some(item => containsText(item, text)),
+    )
     this.#start = placeAt(items, 1).key
-    this.#told.restart(this.texts.filter(text => text.kind === 'load' && isStored(items, text)))
-    const lost = restore.filter(({ text }) => !items.some(item => containsText(item, text)))
-    const text = renderRestored(lost)
-    if (text === undefined) return
+    this.restart(this.parts.filter(text => 'callId' in text && isStored(items, text)))
+    if (lost === undefined) return
     const place = placeAt(items, items.length)
-    this.#told.add({ kind: 'notice', text, place, entries: [], isCovered: true })
+    this.add({ text: lost.text, place, entries: [], isCovered: true })
   }
 
   #continueResponse(id: string): void {
     const known = this.#responses.get(id)
     if (known !== undefined) this.session.revert(known)
-    this.#responses.set(id, known ?? this.session.state())
-    const [oldest] = this.#responses.keys()
-    if (this.#responses.size > MAX_RESPONSES && oldest !== undefined) this.#responses.delete(oldest)
+    this.#responses.use(id, known ?? this.session.state())
   }
 
   /** Moves all places back if the host removed the start of the history. Returns true if the start is another one. */
-  #follow(items: Items): boolean {
+  #followStart(items: Items): boolean {
     const start = placeAt(items, 1).key
     const isOther = start !== this.#start
     if (isOther) {
-      const places = this.texts.flatMap(text => (text.kind === 'load' ? [] : [text.place]))
+      const places = this.parts.flatMap(text => ('place' in text ? [text.place] : []))
       const move = places.map(place => findMove(items, place)).find(each => each !== undefined) ?? 0
-      this.#told.update(text => movePlace(text, move))
+      this.update(text => movePlace(text, move))
     }
     this.#start = start
     return isOther
@@ -194,27 +148,27 @@ export class TrackedHistory {
     this.#turn = turn
     this.session.beginTurn()
     const slash = index === items.length - 1 ? await this.#expandSlash(asked) : undefined
-    if (slash !== undefined) this.#told.add({ ...slash, place: turn })
+    if (slash !== undefined) this.add({ ...slash, place: turn })
   }
 
   /** Loads the skill of a message that begins with `/` and the skill's name. */
-  async #expandSlash(message: OpenaiItem): Promise<Omit<SlashText, 'place'> | undefined> {
+  async #expandSlash(message: OpenaiItem): Promise<Omit<PlacedText, 'place'> | undefined> {
     const asked = plainTextOf(message)
     if (!asked.trimStart().startsWith('/')) return undefined
-    const { text, skill } = await this.session.expandSlash(asked)
-    const entries = skill === undefined ? [] : [loadEntryOf(this.session, skill) ?? []].flat()
-    return skill === undefined ? undefined : { kind: 'slash', text, asked, entries }
+    const invoked = await expandInvocation(this.session, asked)
+    return invoked && { asked, ...invoked }
   }
 }
 
 /** True if the history contains the text, or the place at which the adapter adds the text. */
 function isStored(items: Items, text: KnownText): boolean {
-  if (text.kind !== 'load') return isUnchanged(items, text.place)
+  if ('place' in text) return isUnchanged(items, text.place)
   return items.some(({ callId, type }) => callId === text.callId && type !== 'function_call')
 }
 
 function movePlace(text: KnownText, count: number): KnownText {
-  return text.kind === 'load' ? text : { ...text, place: moveBack(text.place, count) }
+  if ('callId' in text) return text
+  return { ...text, place: { ...text.place, index: text.place.index - count } }
 }
 
 /** Changes a message in place, because the SDK recognizes only its own objects. */
@@ -224,10 +178,10 @@ function replaceMessage(item: OpenaiItem, content: string): void {
 
 function weave<Item extends OpenaiItem>(items: readonly Item[], texts: readonly KnownText[]): Woven<Item> {
   const woven: Woven<Item>[] = [[], ...items.map(item => [item])]
-  const added = texts.filter(text => text.kind !== 'load').filter(text => isStored(items, text))
-  for (const { kind, text, place } of added) {
+  const added = texts.filter(text => 'place' in text).filter(text => isStored(items, text))
+  for (const { asked, text, place } of added) {
     const message = items[place.index - 1]
-    if (kind === 'notice') woven[place.index]?.push(toUserMessage(text))
+    if (asked === undefined) woven[place.index]?.push(toUserMessage(text))
     else if (message !== undefined) replaceMessage(message, text)
   }
   return woven.flat()

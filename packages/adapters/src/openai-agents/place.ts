@@ -24,10 +24,6 @@ export function isUnchanged(items: Items, place: HistoryPlace): boolean {
   return isSamePlace(place, placeAt(items, place.index))
 }
 
-export function moveBack({ index, key }: HistoryPlace, count: number): HistoryPlace {
-  return { index: index - count, key }
-}
-
 /** Returns by how many items a place moved back, because items before it are gone; `undefined` if the place is gone. */
 export function findMove(items: Items, place: HistoryPlace): number | undefined {
   for (let index = Math.min(place.index, items.length); index > 0; index--)

@@ -1,10 +1,7 @@
 // The parts of `@openai/agents` that the adapter uses. The classes and objects of the SDK have these shapes.
 
-import type { ToolInputSchema } from '@skillstoke/core'
-
 /** The part of an `Agent` that the adapter uses. */
 export interface OpenaiAgent {
-  readonly name: string
   readonly tools: readonly OpenaiTool[]
   // The arguments are `never`, so that agents with every type of context are assignable.
   clone(config: never): unknown
@@ -15,40 +12,7 @@ export interface OpenaiAgent {
 export interface OpenaiTool {
   readonly type: string
   readonly name: string
-  inputGuardrails?: OpenaiToolGuardrail[] | undefined
-}
-
-/** A guardrail that runs before a function tool. */
-export interface OpenaiToolGuardrail {
-  type: 'tool_input'
-  name: string
-  run(call: never): Promise<OpenaiGuardrailOutput>
-}
-
-export interface OpenaiGuardrailOutput {
-  behavior: { type: 'allow' } | { type: 'rejectContent'; message: string } | { type: 'throwException' }
-}
-
-/** The call that a guardrail decides about. */
-export interface OpenaiGuardedCall {
-  readonly agent: object
-  readonly toolCall: { readonly name: string; readonly arguments: string }
-}
-
-/** A function tool, as the adapter creates it. */
-export interface OpenaiFunctionTool extends OpenaiTool {
-  type: 'function'
-  description: string
-  parameters: ToolInputSchema
-  strict: false
-  invoke(runContext: unknown, input: string, details?: OpenaiCallDetails): Promise<string>
-  needsApproval(): Promise<boolean>
-  isEnabled(): Promise<boolean>
-}
-
-export interface OpenaiCallDetails {
-  readonly toolCall?: { readonly callId: string } | undefined
-  readonly signal?: AbortSignal | undefined
+  inputGuardrails?: object[] | undefined
 }
 
 /** An `AgentInputItem`: a message, a tool call or the result of a tool call. */
@@ -79,17 +43,10 @@ export interface OpenaiFilterCall<Item> {
   readonly agent: OpenaiAgent
 }
 
-/** The part of a `Session` of the SDK that the adapter uses. A session stores the history of a conversation. */
-export interface OpenaiSession {
-  getSessionId(): Promise<string>
-  addItems(items: never): Promise<void>
-}
-
 /** The arguments of `toolErrorFormatter`. */
 export interface OpenaiToolError {
   readonly kind: string
   readonly toolName: string
-  readonly defaultMessage: string
 }
 
 type ToolNotFoundBehavior = 'raise_error' | 'return_error_to_model'
@@ -105,19 +62,17 @@ export interface OpenaiRunSettings {
   /** @default 'return_error_to_model', because models sometimes call a skill as if it were a tool */
   readonly toolNotFoundBehavior?: ToolNotFoundBehavior
   /** A session of the SDK, which stores the history without notices. @default none */
-  readonly session?: OpenaiSession | undefined
+  readonly session?: object | undefined
   readonly conversationId?: string | undefined
   readonly previousResponseId?: string | undefined
 }
 
 /** The options of a run that the adapter sets. */
 export interface OpenaiRunHooks {
-  callModelInputFilter: OpenaiInputFilter
+  /** The SDK awaits it before every model call, and passes it copies of all items. */
+  callModelInputFilter<Item extends OpenaiItem>(
+    call: OpenaiFilterCall<Item>,
+  ): Promise<OpenaiModelData<Item | OpenaiUserMessage>>
   toolErrorFormatter: (error: OpenaiToolError) => Promise<string | undefined>
   toolNotFoundBehavior: ToolNotFoundBehavior
 }
-
-/** A `callModelInputFilter`. The SDK awaits it before every model call, and passes it copies of all items. */
-export type OpenaiInputFilter = <Item extends OpenaiItem>(
-  call: OpenaiFilterCall<Item>,
-) => Promise<OpenaiModelData<Item | OpenaiUserMessage>>

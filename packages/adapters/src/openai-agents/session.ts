@@ -1,4 +1,5 @@
-import type { OpenaiItem, OpenaiSession } from './sdk.ts'
+import { defined } from '@skillstoke/core/internal'
+import type { OpenaiItem } from './sdk.ts'
 
 /** Returns the items without the texts of the adapter. */
 type ToStored = (items: readonly OpenaiItem[]) => readonly OpenaiItem[]
@@ -16,7 +17,7 @@ const WRITERS: ReadonlySet<unknown> = new Set([
  * Wraps a session so that it stores no texts of the adapter. The SDK would store every item that a
  * `callModelInputFilter` adds, once for each turn and not at its place.
  */
-export function withoutNotices<Session extends OpenaiSession>(session: Session, toStored: ToStored): Session {
+export function withoutNotices<Session extends object>(session: Session, toStored: ToStored): Session {
   return new Proxy(session, {
     get(target, key) {
       const value: unknown = Reflect.get(target, key)
@@ -44,9 +45,9 @@ interface Transaction {
 
 function toStoredTransaction(first: Transaction, toStored: ToStored): Transaction {
   const { items, replacement } = first.transaction
-  const changed = {
-    ...(items === undefined ? {} : { items: toStored(items) }),
-    ...(replacement === undefined ? {} : { replacement: toStored(replacement) }),
-  }
+  const changed = defined({
+    items: items && toStored(items),
+    replacement: replacement && toStored(replacement),
+  })
   return { ...first, transaction: { ...first.transaction, ...changed } }
 }

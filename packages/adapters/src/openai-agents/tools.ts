@@ -1,19 +1,14 @@
-import type { ToolDefinition, ToolResult } from '@skillstoke/core'
-import { findHistory } from './run.ts'
-import type {
-  OpenaiAgent,
-  OpenaiFunctionTool,
-  OpenaiGuardedCall,
-  OpenaiGuardrailOutput,
-  OpenaiTool,
-  OpenaiToolGuardrail,
-} from './sdk.ts'
+import type { ToolDefinition } from '@skillstoke/core'
+import { histories } from './run.ts'
+import type { OpenaiAgent, OpenaiTool } from './sdk.ts'
 
-/** Runs a call of a tool. `callId` is the id that the model gave the call. */
-export type RunTool = (run: () => Promise<ToolResult>, callId: string | undefined) => Promise<ToolResult>
+interface CallDetails {
+  readonly toolCall?: { readonly callId: string } | undefined
+  readonly signal?: AbortSignal | undefined
+}
 
 /** Converts a tool definition into a function tool of the SDK. */
-export function toFunctionTool(definition: ToolDefinition, runTool: RunTool): OpenaiFunctionTool {
+export function toFunctionTool(definition: ToolDefinition): object {
   const { name, description, inputSchema, execute } = definition
   return {
     type: 'function',
@@ -22,27 +17,26 @@ export function toFunctionTool(definition: ToolDefinition, runTool: RunTool): Op
     // The schema of a tool that is not strict must allow additional properties. The tool still refuses unknown fields.
     parameters: { ...inputSchema, additionalProperties: true },
     strict: false,
-    async invoke(_context, input, { toolCall, signal } = {}) {
-      return (
-        await runTool(
-          async () => await execute(input, { signal, callId: toolCall?.callId }),
-          toolCall?.callId,
-        )
-      ).text
+    async invoke(_context: unknown, input: string, { toolCall, signal }: CallDetails = {}) {
+      return (await execute(input, { signal, callId: toolCall?.callId })).text
     },
     needsApproval: () => Promise.resolve(false),
     isEnabled: () => Promise.resolve(true),
   }
 }
 
+interface GuardedCall {
+  readonly agent: object
+  readonly toolCall: { readonly name: string; readonly arguments: string }
+}
+
 /** One guardrail for all agents, so that a tool gets it only once. It allows every call of an agent without skills. */
-const GUARDRAIL: OpenaiToolGuardrail = {
+const GUARDRAIL: object = {
   type: 'tool_input',
   name: 'skillstoke',
-  run({ agent, toolCall }: OpenaiGuardedCall): Promise<OpenaiGuardrailOutput> {
-    const message = findHistory(agent)?.session.checkTool(toolCall.name, parse(toolCall.arguments))
-    const behavior =
-      message === undefined ? ({ type: 'allow' } as const) : ({ type: 'rejectContent', message } as const)
+  run({ agent, toolCall }: GuardedCall): Promise<object> {
+    const message = histories.get(agent)?.session.checkTool(toolCall.name, parse(toolCall.arguments))
+    const behavior = message === undefined ? { type: 'allow' } : { type: 'rejectContent', message }
     return Promise.resolve({ behavior })
   },
 }

@@ -1,10 +1,33 @@
+import { joinTexts } from '../live-conversation.ts'
+import type { ToldPart } from '../told-history.ts'
 import type { StrandsAgent, StrandsBlock, StrandsMessage, StrandsMessageData, StrandsSdk } from './sdk.ts'
 
-/** The place of a text in the history of an agent. */
-export interface PlacedText {
+/** A text of the adapter in the history of an agent. */
+export interface StoredText extends ToldPart {
   /** The `trackingId` of the message, or the `toolUseId` of the tool result. */
   readonly id: string
   readonly characters: number
+}
+
+/** The place of a text in the history of an agent. */
+type PlacedText = Pick<StoredText, 'id' | 'characters'>
+
+/** The lengths of the texts of each message by its `trackingId`, and of each tool result by its `toolUseId`. */
+export type TextIndex = ReadonlyMap<string, readonly number[]>
+
+export function indexTexts(messages: readonly StrandsMessage[]): TextIndex {
+  const index = new Map<string, number[]>()
+  for (const { trackingId, content } of messages)
+    for (const block of content) {
+      const ids = [trackingId, ...(block.type === 'toolResultBlock' ? [block.toolUseId ?? ''] : [])]
+      for (const id of ids) index.set(id, [...(index.get(id) ?? []), textOf(block).length])
+    }
+  return index
+}
+
+/** True if the text is still in the history, and nothing has shortened it. */
+export function isStored(index: TextIndex, { id, characters }: PlacedText): boolean {
+  return index.get(id)?.includes(characters) ?? false
 }
 
 /** True if a block of the history contains the text. */
@@ -74,12 +97,8 @@ function replaceCatalog(text: string, earlier: string, catalog: string): string 
   return catalog !== '' && text.includes(catalog) ? text : undefined
 }
 
-function joinTexts(...texts: readonly string[]): string {
-  return texts.filter(text => text !== '').join('\n\n')
-}
-
 /** Returns the text of a block or of a tool result; empty if there is none. */
-export function textOf({ text, content = [] }: StrandsBlock): string {
+function textOf({ text, content = [] }: StrandsBlock): string {
   if (typeof text === 'string') return text
   return content.map(item => ('text' in item ? String(item.text) : '')).join('')
 }

@@ -7,14 +7,35 @@ export type StrandsEventClass<Event> = new (...args: never[]) => Event
 
 /** The exports of `@strands-agents/sdk` that the adapter needs. Pass the whole module. */
 export interface StrandsSdk<Result = unknown> {
-  readonly BeforeInvocationEvent: StrandsEventClass<StrandsEvent>
-  readonly AfterInvocationEvent: StrandsEventClass<StrandsEvent>
+  readonly BeforeInvocationEvent: StrandsEventClass<object>
+  readonly AfterInvocationEvent: StrandsEventClass<object>
   readonly AgentResultEvent: StrandsEventClass<StrandsResultEvent>
   readonly BeforeModelCallEvent: StrandsEventClass<StrandsModelCallEvent>
   readonly BeforeToolCallEvent: StrandsEventClass<StrandsToolCallEvent>
   readonly Message: { fromMessageData(data: StrandsMessageData): StrandsMessage }
   readonly TextBlock: new (text: string) => StrandsBlock
-  readonly ToolResultBlock: { fromJSON(data: StrandsToolResultData): Result }
+  readonly ToolResultBlock: { fromJSON(data: ToolResultData): Result }
+}
+
+interface ToolResultData {
+  readonly toolResult: {
+    readonly toolUseId: string
+    readonly status: 'success' | 'error'
+    readonly content: { text: string }[]
+  }
+}
+
+export interface StrandsResultEvent {
+  readonly result: { readonly stopReason: string }
+}
+
+export interface StrandsModelCallEvent {
+  readonly cancel: boolean | string
+}
+
+export interface StrandsToolCallEvent {
+  readonly toolUse: { readonly name: string; readonly input: unknown }
+  cancel: boolean | string
 }
 
 const SDK_EXPORTS = [
@@ -37,23 +58,6 @@ export function assertSdk(sdk: Partial<StrandsSdk> | undefined): void {
     'INVALID_OPTION',
     `the option "sdk" has no ${names}; pass the module: import * as sdk from '@strands-agents/sdk'`,
   )
-}
-
-export interface StrandsEvent {
-  readonly agent: StrandsAgent
-}
-
-export interface StrandsResultEvent extends StrandsEvent {
-  readonly result: { readonly stopReason: string }
-}
-
-export interface StrandsModelCallEvent extends StrandsEvent {
-  readonly cancel: boolean | string
-}
-
-export interface StrandsToolCallEvent extends StrandsEvent {
-  readonly toolUse: { readonly name: string; readonly input: unknown }
-  cancel: boolean | string
 }
 
 /** The part of an agent that plugins use. */
@@ -93,12 +97,4 @@ export interface StrandsBlock {
   readonly toolUseId?: string
   /** Only in tool results and in citations. */
   readonly content?: readonly object[]
-}
-
-export interface StrandsToolResultData {
-  readonly toolResult: {
-    readonly toolUseId: string
-    readonly status: 'success' | 'error'
-    readonly content: { text: string }[]
-  }
 }
