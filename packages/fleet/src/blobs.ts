@@ -4,8 +4,8 @@ import { digestOf, mapConcurrently, quote } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { BLOBS, toBlobSubject } from './fleet-subjects.ts'
 import { CHUNK_BYTES, type ManifestFile } from './manifest.ts'
-import type { NatsEngine, StreamDescription } from './nats-engine.ts'
-import type { StoredMessage } from './nats-messages.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { StoredMessage, StreamDescription } from './nats-messages.ts'
 import { retrying } from './retrying.ts'
 
 /**

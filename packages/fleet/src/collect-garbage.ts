@@ -10,6 +10,7 @@ import {
   parseRecordSubject,
   RECORDS,
   toBlobSubject,
+  toHeadSubject,
 } from './fleet-subjects.ts'
 import { tryReadDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
@@ -89,8 +90,8 @@ export async function collectGarbage(
   }
   // The blobs are listed first. A blob that is uploaded later is not in the list, so it stays.
   const blobs: (Listed & { readonly isRight: boolean })[] = []
-  for await (const { messages } of engine.readFrom(BLOBS, 1, ALL_BLOBS)) {
-    blobs.push(...messages.map(message => ({ ...toListed(BLOBS, message), isRight: isRight(message) })))
+  for await (const message of engine.readFrom(BLOBS, 1, ALL_BLOBS)) {
+    blobs.push({ ...toListed(BLOBS, message), isRight: isRight(message) })
     onProgress?.({ step: 'list', done: blobs.length })
   }
   // A server that does not tell its time is at least as late as its newest piece.
@@ -115,17 +116,13 @@ async function findUsed(
   keepVersions: number,
 ): Promise<{ readonly old: readonly Listed[]; readonly used: ReadonlySet<string> }> {
   const records = new Map<string, ListedRecord[]>()
-  for await (const { messages } of engine.readFrom(RECORDS, 1))
-    for (const message of messages) {
-      const place = parseRecordSubject(message.subject)
-      if (place === undefined) continue
-      const { channel, skill, version } = place
-      const record = { ...toListed(RECORDS, message), version, pieces: listPieces(message) }
-      const key = `${channel}.${skill}`
-      const known = records.get(key)
-      if (known === undefined) records.set(key, [record])
-      else known.push(record)
-    }
+  for await (const message of engine.readFrom(RECORDS, 1)) {
+    const place = parseRecordSubject(message.subject)
+    if (place === undefined) continue
+    const record = { ...toListed(RECORDS, message), version: place.version, pieces: listPieces(message) }
+    const head = toHeadSubject(place)
+    records.set(head, [...(records.get(head) ?? []), record])
+  }
   const old: Listed[] = []
   const used = new Set<string>()
   for (const group of records.values()) {
@@ -134,10 +131,9 @@ async function findUsed(
     for (const { pieces } of group.slice(0, keepVersions + 1)) for (const piece of pieces) used.add(piece)
   }
   // The heads are read last, so that a version that was published in the meantime is found.
-  for await (const { messages } of engine.readFrom(HEADS, 1))
-    for (const message of messages)
-      if (parseHeadSubject(message.subject) !== undefined)
-        for (const piece of listPieces(message)) used.add(piece)
+  for await (const message of engine.readFrom(HEADS, 1))
+    if (parseHeadSubject(message.subject) !== undefined)
+      for (const piece of listPieces(message)) used.add(piece)
   return { old, used }
 }
 

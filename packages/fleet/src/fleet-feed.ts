@@ -309,8 +309,7 @@ export class FleetFeed {
    */
   async #readNew(engine: NatsEngine, table: HeadTable): Promise<void> {
     for (let attempt = 0; ; attempt++) {
-      for await (const { messages } of engine.readFrom(HEADS, table.seq + 1))
-        for (const message of messages) table.apply(message)
+      for await (const message of engine.readFrom(HEADS, table.seq + 1)) table.apply(message)
       if (table.newEpoch !== undefined) return
       const isCurrent = table.seq >= this.#newestSeen
       const isLast = attempt === LAG_ATTEMPTS

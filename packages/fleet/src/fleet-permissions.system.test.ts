@@ -227,10 +227,9 @@ describe.each(SERVERS)('the accounts that init prints, on the $name server', ({ 
       const found: string[] = []
       for (const stream of ['KV_SK', 'SKV', 'SKB', 'KV_AG']) {
         found.push(JSON.stringify((await engine.describeStream(stream))?.config))
-        for await (const { messages } of engine.readFrom(stream, 1))
-          for (const { subject, seq, data } of messages)
-            if (subject !== '$KV.SK._beat' && !subject.startsWith(`$KV.AG.${HOST_TOKEN}.`))
-              found.push(`${subject} ${seq} ${Buffer.from(data).toString()}`)
+        for await (const { subject, seq, data } of engine.readFrom(stream, 1))
+          if (subject !== '$KV.SK._beat' && !subject.startsWith(`$KV.AG.${HOST_TOKEN}.`))
+            found.push(`${subject} ${seq} ${Buffer.from(data).toString()}`)
       }
       return found
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
+import { checkOptions, defined, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type AgentReport, MAX_ERRORS, MAX_TEXT } from './agent-report.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetSource } from './fleet-source.ts'
@@ -51,6 +51,7 @@ export class FleetReporter implements AsyncDisposable {
   readonly #options: FleetReporterOptions
   readonly #host: string
   readonly #agent: string
+  readonly #subject: string
   readonly #instance: string = randomUUID()
   readonly #unsubscribe: (() => void)[]
   readonly #timer: NodeJS.Timeout
@@ -72,6 +73,7 @@ export class FleetReporter implements AsyncDisposable {
     this.#options = options
     this.#host = options.host ?? hostname()
     this.#agent = options.agent ?? `agent-${process.pid}`
+    this.#subject = toAgentSubject(this.#host, this.#agent)
     const labels = options.runtime.status().map(({ label }) => label)
     if (!labels.includes(source.label))
       throw new SkillError(
@@ -119,12 +121,14 @@ export class FleetReporter implements AsyncDisposable {
       skills: served.length,
       held: this.#listHeld().length,
       generation: { number: current.number, digest: current.digest },
-      ...(state.epoch === undefined ? {} : { epoch: state.epoch.document.epoch }),
       seq: state.seq,
-      ...(isPrefetched ? { prefetched: announcement.publishId } : {}),
-      ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
-      ...(health.staleSince === undefined ? {} : { staleSince: health.staleSince }),
-      ...(sandbox === undefined ? {} : { sandbox: sandbox.slice(0, MAX_TEXT) }),
+      ...defined({
+        epoch: state.epoch?.document.epoch,
+        prefetched: isPrefetched ? announcement.publishId : undefined,
+        lagMs: this.#lagMs,
+        staleSince: health.staleSince,
+        sandbox: sandbox?.slice(0, MAX_TEXT),
+      }),
       errors: errors.slice(0, MAX_ERRORS).map(text => text.slice(0, MAX_TEXT)),
       at: Date.now(),
     }
@@ -139,7 +143,7 @@ export class FleetReporter implements AsyncDisposable {
     clearTimeout(this.#soon)
     try {
       const engine = await this.#fleet.open()
-      engine.send(toAgentSubject(this.#host, this.#agent), new Uint8Array(), { isMarker: true })
+      engine.send({ subject: this.#subject, data: new Uint8Array(), isMarker: true })
       await engine.checkAlive()
     } catch {
       // Without a server, the last report expires.
@@ -182,7 +186,7 @@ export class FleetReporter implements AsyncDisposable {
       const engine = await this.#fleet.open()
       this.#held = new Set(this.#listHeld().map(({ name }) => name))
       const data = new TextEncoder().encode(JSON.stringify(this.report))
-      if (!this.#isClosed) engine.send(toAgentSubject(this.#host, this.#agent), data)
+      if (!this.#isClosed) engine.send({ subject: this.#subject, data })
     } catch {
       // The next report comes within 20 seconds.
     }

@@ -1,11 +1,10 @@
-import { type Digest, SkillError } from '@skillstoke/core'
+import type { Digest } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import { type AgentReport, readReport } from './agent-report.ts'
+import { type AgentReport, readReports } from './agent-report.ts'
 import { compareNames } from './channel-change.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { describeAwaited } from './fleet-source.ts'
-import { AGENTS, checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
-import type { NatsEngine } from './nats-engine.ts'
+import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
 import { digestOfSet, listHeads } from './skill-set.ts'
 
 export interface FleetStatusOptions {
@@ -145,23 +144,6 @@ export class FleetStatus {
       refusals: [...state.refusals].map(([subject, { reason }]) => ({ subject, reason })),
     }
   }
-}
-
-/** Reads the reports of all agents. A fleet without the stream of the reports has no agents to show. */
-async function readReports(engine: NatsEngine): Promise<readonly AgentReport[]> {
-  // A report that arrives between two pages replaces the earlier one.
-  const reports = new Map<string, AgentReport>()
-  try {
-    for await (const { messages } of engine.readFrom(AGENTS, 1))
-      for (const message of messages) {
-        const report = readReport(message)
-        if (report === undefined) reports.delete(message.subject)
-        else reports.set(message.subject, report)
-      }
-  } catch (thrown) {
-    if (!SkillError.isInstance(thrown, 'IO_FAILED') || thrown.data['isMissing'] !== true) throw thrown
-  }
-  return [...reports.values()]
 }
 
 function stateOf({ digest, held, staleSince }: AgentReport, expected: Digest): AgentState {

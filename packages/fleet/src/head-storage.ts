@@ -10,6 +10,7 @@ import {
 } from '@skillstoke/core/source'
 import { type FeedState, newestSeq } from './feed-state.ts'
 import { parseHeadSubject } from './fleet-subjects.ts'
+import { NEVER } from './retrying.ts'
 import { type ReplacedHead, type StoredHeads, toStoredHeads } from './stored-heads.ts'
 
 /** How often heads are stored again that another process has overwritten with earlier ones. */
@@ -138,7 +139,7 @@ function toFile(path: string, value: object): FetchedFile {
 }
 
 async function parseFile(file: TreeFile): Promise<unknown> {
-  return JSON.parse(decodeText(await file.read(new AbortController().signal)) ?? '')
+  return JSON.parse(decodeText(await file.read(NEVER)) ?? '')
 }
 
 function positionOf(state: FeedState): StoredPosition {

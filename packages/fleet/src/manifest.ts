@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { hostname, userInfo } from 'node:os'
 import { type Digest, SkillError } from '@skillstoke/core'
 import {
   decodeText,
@@ -23,25 +25,29 @@ export interface ManifestFile extends SkillFile {
   readonly chunks?: readonly Digest[]
 }
 
-/** Fields that every version of a skill has. */
-interface VersionFields {
-  /** Id of the fleet that the version belongs to. */
+/** Fields of everything that a publication stores in a channel. */
+export interface PublicationFields {
+  /** Id of the fleet that the document belongs to. */
   readonly fleet: string
-  /** Epoch of the fleet in which the version was published. */
+  /** Epoch of the fleet in which the document was written. */
   readonly epoch: number
   readonly channel: string
-  readonly skill: string
-  /** Rises with each version of a skill in a channel. Some numbers may be missing. */
-  readonly version: number
   /**
    * Identifies one publication. All heads of a publication have the same id, and a publisher recognises its own commit by
    * it after a lost answer.
    */
   readonly publishId: string
-  /** Name of the person or program that published the version. */
+  /** Name of the person or program that published. */
   readonly publisher: string
   /** Time of the publisher in ISO 8601. */
   readonly at: string
+}
+
+/** Fields that every version of a skill has. */
+interface VersionFields extends PublicationFields {
+  readonly skill: string
+  /** Rises with each version of a skill in a channel. Some numbers may be missing. */
+  readonly version: number
   /** Why the version was published, for example a commit message. */
   readonly note?: string
   /** Absent if the publication has one head. Agents apply all heads of a publication together. */
@@ -88,18 +94,8 @@ export interface FleetEpoch {
   readonly at: string
 }
 
-/** Fields of a statement about a channel in one epoch. */
-interface StatementFields {
-  readonly fleet: string
-  readonly epoch: number
-  readonly channel: string
-  readonly publishId: string
-  readonly publisher: string
-  readonly at: string
-}
-
 /** Says that all heads of a publication are committed, or never will be. */
-export interface PublicationEnd extends StatementFields {
+export interface PublicationEnd extends PublicationFields {
   readonly kind: 'publication'
   /** How many heads the publication has. */
   readonly count: number
@@ -111,14 +107,14 @@ export interface PublicationEnd extends StatementFields {
  * Says which skills a channel has at the start of an epoch. Agents that know an earlier epoch change over only then, and
  * lose only skills that the list does not name.
  */
-export interface ChannelList extends StatementFields {
+export interface ChannelList extends PublicationFields {
   readonly kind: 'list'
   /** Versions by name. */
   readonly skills: Readonly<Record<string, number>>
 }
 
 /** Names the files that the next publication in a channel needs, so that agents retrieve them before its commit. */
-export interface Announcement extends StatementFields {
+export interface Announcement extends PublicationFields {
   readonly kind: 'announcement'
   readonly files: readonly ManifestFile[]
 }
@@ -128,6 +124,15 @@ export type VersionRecord = SkillVersion | SkillRemoval
 export type FleetDocument = VersionRecord | FleetEpoch | PublicationEnd | ChannelList | Announcement
 
 const encoder = new TextEncoder()
+
+/** Describes a publication that begins now. */
+export function describePublication(
+  { id, epoch }: FleetEpoch,
+  channel: string,
+  publisher: string = `${userInfo().username}@${hostname()}`,
+): PublicationFields {
+  return { fleet: id, epoch, channel, publishId: randomUUID(), publisher, at: new Date().toISOString() }
+}
 
 /**
  * Writes a document: one line of JSON, then one line for each signature. The signature covers the bytes of the first
@@ -191,12 +196,14 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
 
 /**
  * Reads the document of a head or of a version record, and checks that it belongs to its place.
+ * @param fleet the fleet that it must belong to, if this is known
  * @throws {SkillError} UNTRUSTED, SKILL_INVALID
  */
 export function readVersionAt<P extends HeadPlace>(
   data: Uint8Array,
   trusted: TrustedKeys,
   place: P | undefined,
+  fleet?: string,
 ): { readonly place: P; readonly document: VersionRecord } {
   if (place === undefined) throw invalid('its subject is no place of a skill')
   const document = readDocument(data, trusted)
@@ -204,6 +211,7 @@ export function readVersionAt<P extends HeadPlace>(
     throw invalid(`it is a document of the kind ${document.kind}`)
   const { channel, skill } = document
   if (channel !== place.channel || skill !== place.skill) throw invalid(`it belongs to ${channel}/${skill}`)
+  if (fleet !== undefined && document.fleet !== fleet) throw invalid('it belongs to another fleet')
   return { place, document }
 }
 

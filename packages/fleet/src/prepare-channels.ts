@@ -1,17 +1,15 @@
-import { randomUUID } from 'node:crypto'
-import { hostname, userInfo } from 'node:os'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { LayoutStep } from './fleet-layout.ts'
 import {
   HEADS,
   isStatementSubject,
   parseHeadSubject,
-  parseRecordSubject,
-  RECORDS,
+  toHeadSubject,
   toStatementSubject,
 } from './fleet-subjects.ts'
 import {
   type ChannelList,
+  describePublication,
   type FleetDocument,
   type FleetEpoch,
   isSignedBy,
@@ -21,7 +19,10 @@ import {
 } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
+import { type NewestRecords, readNewestRecords } from './newest-records.ts'
 import type { ManifestSigner } from './signing.ts'
+
+const NO_RECORDS: NewestRecords = new Map()
 
 interface StoredDocument<D extends FleetDocument = FleetDocument> {
   readonly message: StoredMessage
@@ -43,20 +44,14 @@ export async function prepareChannels(
   // Without trusted keys, a forged removal would be signed, too.
   const signed = fleet.trusted.isRequired ? await signAnew(engine, documents, epoch, signer) : 0
   if (signed > 0) steps.push({ part: 'removals', outcome: 'changed', detail: `${signed} signed anew` })
-  for (const channel of findUnlisted(documents, epoch)) {
-    const skills = await listSkills(fleet, engine, documents, { channel, epoch })
+  const unlisted = findUnlisted(documents, epoch)
+  const isNeeded = unlisted.length > 0 && fleet.trusted.isRequired
+  const records = isNeeded ? (await readNewestRecords(engine, fleet.trusted, epoch.id)).newest : NO_RECORDS
+  for (const channel of unlisted) {
+    const skills = listSkills(channel, documents, records)
     const subject = toStatementSubject({ kind: 'list', channel })
     const stored = await engine.readLast(HEADS, subject, 'leader')
-    const document: ChannelList = {
-      kind: 'list',
-      fleet: epoch.id,
-      epoch: epoch.epoch,
-      channel,
-      publishId: randomUUID(),
-      publisher: `${userInfo().username}@${hostname()}`,
-      at: new Date().toISOString(),
-      skills,
-    }
+    const document: ChannelList = { kind: 'list', ...describePublication(epoch, channel), skills }
     const data = await writeDocument(document, signer)
     const expectedSeq = stored?.seq ?? 0
     if (await engine.tryStore({ subject, data, expectedSeq }))
@@ -76,14 +71,13 @@ async function readDocuments(
   { id }: FleetEpoch,
 ): Promise<readonly StoredDocument[]> {
   const documents: StoredDocument[] = []
-  for await (const { messages } of engine.readFrom(HEADS, 1))
-    for (const message of messages) {
-      const { subject } = message
-      const isNamed = isStatementSubject(subject) || parseHeadSubject(subject) !== undefined
-      const document = isNamed ? tryReadDocument(message.data, trusted) : undefined
-      if (document !== undefined && 'fleet' in document && document.fleet === id)
-        documents.push({ message, document })
-    }
+  for await (const message of engine.readFrom(HEADS, 1)) {
+    const { subject } = message
+    const isNamed = isStatementSubject(subject) || parseHeadSubject(subject) !== undefined
+    const document = isNamed ? tryReadDocument(message.data, trusted) : undefined
+    if (document !== undefined && 'fleet' in document && document.fleet === id)
+      documents.push({ message, document })
+  }
   return documents
 }
 
@@ -142,29 +136,20 @@ function findUnlisted(documents: readonly StoredDocument[], { epoch }: FleetEpoc
  * Returns the skills of a channel. With trusted keys, also a skill whose head is refused or missing stays in the list,
  * unless its newest record is a removal.
  */
-async function listSkills(
-  fleet: FleetConnection,
-  engine: NatsEngine,
+function listSkills(
+  channel: string,
   documents: readonly StoredDocument[],
-  { channel, epoch }: { readonly channel: string; readonly epoch: FleetEpoch },
-): Promise<Readonly<Record<string, number>>> {
+  records: NewestRecords,
+): Readonly<Record<string, number>> {
   const newest = new Map<string, VersionRecord>()
-  if (fleet.trusted.isRequired)
-    for await (const { messages } of engine.readFrom(RECORDS, 1))
-      for (const { subject, data } of messages) {
-        if (parseRecordSubject(subject)?.channel !== channel) continue
-        const record = tryReadDocument(data, fleet.trusted)
-        if (record === undefined || !('skill' in record) || record.fleet !== epoch.id) continue
-        if (record.channel === channel && (newest.get(record.skill)?.version ?? 0) < record.version)
-          newest.set(record.skill, record)
-      }
+  for (const [subject, record] of records) if (record.channel === channel) newest.set(subject, record)
   for (const { message, document } of documents) {
-    const place = parseHeadSubject(message.subject)
-    if (!('skill' in document) || place?.channel !== channel) continue
-    if (document.channel !== channel || document.skill !== place.skill) continue
+    const { subject } = message
+    if (!('skill' in document) || document.channel !== channel || toHeadSubject(document) !== subject)
+      continue
     // A head that is older than its record was replayed or restored.
-    if ((newest.get(place.skill)?.version ?? 0) <= document.version) newest.set(place.skill, document)
+    if ((newest.get(subject)?.version ?? 0) <= document.version) newest.set(subject, document)
   }
-  const skills = [...newest].filter(([, { kind }]) => kind === 'skill')
-  return Object.fromEntries(skills.map(([name, { version }]) => [name, version]))
+  const skills = [...newest.values()].filter(({ kind }) => kind === 'skill')
+  return Object.fromEntries(skills.map(({ skill, version }) => [skill, version]))
 }

@@ -1,21 +1,19 @@
 import { type Digest, SkillError } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
 import type { Piece, StoredPieces } from './blobs.ts'
-import { type ChannelChange, type Plan, toUnchanged } from './channel-change.ts'
-import type { PlannedHead } from './commit-heads.ts'
+import { type ChannelChange, type Decision, toUnchanged } from './channel-change.ts'
 import { FilesToUpload } from './files-to-upload.ts'
 import { parseHeadSubject } from './fleet-subjects.ts'
 import { isSignedBy, type ManifestFile, type SkillVersion, type VersionRecord } from './manifest.ts'
-import type { PublishedSkill, PublishOptions } from './publish-options.ts'
+import type { PublishOptions } from './publish-options.ts'
 import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
 import { NO_KEYS } from './signing.ts'
 import { listStored } from './skill-set.ts'
-import { type LeaderHead, readRecords } from './version-log.ts'
-
-const NO_PLAN: Plan = { planned: [], unchanged: [] }
+import type { LeaderHead } from './version-log.ts'
 
 /** What a publication commits, and what it uploads before. */
-export interface Publication extends Plan {
+export interface Publication {
+  readonly decisions: readonly Decision[]
   readonly pieces: readonly Piece[]
 }
 
@@ -41,7 +39,7 @@ export async function planPublication(
     await upload.addLost(byName.get(skill) as PublishableSkill, files)
     byName.delete(skill)
   }
-  const decide = async (name: string, head: LeaderHead): Promise<PlannedHead | PublishedSkill> => {
+  const decide = async (name: string, head: LeaderHead): Promise<Decision> => {
     const skill = byName.get(name) as PublishableSkill
     const { revision, skillFile } = skill
     const takingBack = isForced ? undefined : await findTakingBack(change, name, head, revision)
@@ -58,11 +56,10 @@ export async function planPublication(
     const frontmatter = await skill.readFrontmatter()
     return await change.planVersion(name, head, { revision, frontmatter, skillFile, files })
   }
-  const { planned, unchanged } = await change.plan([...byName.keys()], decide)
-  const removals = isMirror ? await planRemovals(change, found) : NO_PLAN
+  const decisions = await change.plan([...byName.keys()], decide)
+  const removals = isMirror ? await planRemovals(change, found) : []
   return {
-    planned: [...planned, ...removals.planned],
-    unchanged: [...unchanged, ...idle.map(toUnchanged), ...removals.unchanged],
+    decisions: [...decisions, ...idle.map(toUnchanged), ...removals],
     pieces: upload.pieces,
   }
 }
@@ -94,12 +91,17 @@ async function leaveAsItIs(
   head: LeaderHead,
   newest: VersionRecord,
   revision: Digest,
-): Promise<PlannedHead | PublishedSkill> {
-  if (!change.isEffective(head, newest)) return await change.planAgain(head, newest)
+): Promise<Decision> {
+  const { skill, version } = newest
+  if (!change.isEffective(head, newest)) {
+    if (newest.kind === 'removal') return await change.planRemoval(skill, head)
+    const { publication: _earlier, ...content } = newest
+    return await change.planVersion(skill, head, content, version + 1)
+  }
   return {
-    name: newest.skill,
+    name: skill,
     outcome: 'rolled-back',
-    version: newest.version,
+    version,
     revision: newest.kind === 'skill' ? newest.revision : revision,
   }
 }
@@ -113,12 +115,12 @@ async function findTakingBack(
 ): Promise<VersionRecord | undefined> {
   const isServed = stored !== undefined && !change.isHeldBack(stored)
   if (isServed && record?.kind === 'skill' && record.rollbackOf === undefined) return undefined
-  const { fleet, engine, channel, signal } = change
+  const { fleet, channel, log } = change
   const place = { channel, skill }
   // Records that only a replaced key has signed still tell which files were taken back.
-  const records = await readRecords({ trusted: NO_KEYS, feed: fleet.feed }, engine, place, signal)
+  const records = await log.list(place, NO_KEYS)
   if (records.length === 0) return undefined
-  const [newest] = fleet.trusted.isRequired ? await readRecords(fleet, engine, place, signal) : records
+  const [newest] = fleet.trusted.isRequired ? await log.list(place) : records
   if (newest === undefined) return undefined
   const earlier = records.filter(each => each.version < newest.version)
   if (newest.kind === 'removal') {
@@ -137,11 +139,11 @@ async function findTakingBack(
 async function planRemovals(
   change: ChannelChange,
   { skills, refused, unnamed, awaited }: Publishable,
-): Promise<Plan> {
+): Promise<readonly Decision[]> {
   const kept = new Set([...skills, ...refused].map(({ name }) => name))
   const published = new Set(change.listNames(change.channel))
   const others = [...published].filter(name => !kept.has(name))
-  if (others.length === 0) return NO_PLAN
+  if (others.length === 0) return []
   const reason =
     awaited.length > 0
       ? `${awaited.join(', ')} could not be read yet`
@@ -155,15 +157,14 @@ async function planRemovals(
     )
   // A folder without a readable name may contain any of the others.
   const isKept = unnamed.some(name => !published.has(name))
-  const planned: PlannedHead[] = []
-  const unchanged: PublishedSkill[] = []
+  const decisions: Decision[] = []
   for (const name of others) {
     const head = await change.readHead(name)
     if (change.isRemoved(head)) continue
-    if (isKept) unchanged.push({ name, outcome: 'kept', version: head.record?.version ?? 0 })
-    else planned.push(await change.planRemoval(name, head, { isMirrored: true }))
+    if (isKept) decisions.push({ name, outcome: 'kept', version: head.record?.version ?? 0 })
+    else decisions.push(await change.planRemoval(name, head, { isMirrored: true }))
   }
-  return { planned, unchanged }
+  return decisions
 }
 
 function filesOf(record: VersionRecord | undefined): readonly ManifestFile[] {

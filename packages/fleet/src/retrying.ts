@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
 
+/** A signal for work that ends by itself. */
+export const NEVER: AbortSignal = new AbortController().signal
 /** How long a publisher or an administrator waits for a new leader. A crashed leader is replaced after 4 to 9 seconds. */
 const RETRY_MS = 20_000
 const PAUSE_MS = 250

@@ -1,4 +1,4 @@
-import { ALL_LIVE, BEAT_SUBJECT, fromLiveSubject, HEADS } from './fleet-subjects.ts'
+import { BEAT_SUBJECT } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
 
@@ -9,7 +9,6 @@ const RECOVERY_JITTER_MS = 2_000
 /** If the server answers but its beats stay away for this time, the link moves to another server. */
 const NO_BEAT_MS = 10_000
 const MOVE_AGAIN_MS = 60_000
-const LIVE_PLACE = { stream: HEADS, toSubject: fromLiveSubject }
 
 export interface ServerLinkEvents {
   readonly onMessage: (message: StoredMessage) => void
@@ -67,7 +66,7 @@ export class ServerLink {
     this.#unsubscribe?.()
     this.#engine = engine
     this.#noteLinked()
-    this.#unsubscribe = engine.subscribeLive(ALL_LIVE, LIVE_PLACE, message => this.#hear(message))
+    this.#unsubscribe = engine.followHeads(message => this.#hear(message))
     void engine.followStatus(({ type }) => {
       if (type === 'slowConsumer') this.#events.onGap()
       else if (type === 'close') this.#isLinked = false

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
-import type { ChannelChange, Plan } from './channel-change.ts'
+import { type ChannelChange, type Decision, listPlanned } from './channel-change.ts'
 import { FleetStatus } from './fleet-status.ts'
 import type { ManifestFile } from './manifest.ts'
 import type { PublishOptions } from './publish-options.ts'
@@ -18,11 +18,11 @@ const REPEAT_MS = 10_000
  */
 export async function waitForFiles(
   change: ChannelChange,
-  { planned }: Plan,
+  decisions: readonly Decision[],
   { prefetchMs = 0, onProgress }: PublishOptions,
 ): Promise<void> {
   const files = new Map<string, ManifestFile>()
-  for (const { record } of planned)
+  for (const { record } of listPlanned(decisions))
     if (record.kind === 'skill') for (const file of record.files) files.set(file.digest, file)
   if (files.size === 0) return
   const status = new FleetStatus(change.fleet, { channel: change.channel })
@@ -34,7 +34,7 @@ export async function waitForFiles(
         announceAt = performance.now() + REPEAT_MS
       }
       const { agents } = await retrying(change.signal, async () => await status.read())
-      const late = agents.filter(({ prefetched }) => prefetched !== change.publishId)
+      const late = agents.filter(({ prefetched }) => prefetched !== change.publication.publishId)
       onProgress?.({ step: 'prefetch', done: agents.length - late.length, total: agents.length })
       if (late.length === 0) return
       if (performance.now() > end) {
