@@ -120,3 +120,8 @@ function parseObject(data: Uint8Array): Readonly<Record<string, unknown>> {
     return {}
   }
 }
+
+/** Compares two agents by their hosts and names. */
+export function compareAgents(a: AgentReport, b: AgentReport): number {
+  return `${a.host} ${a.agent}` < `${b.host} ${b.agent}` ? -1 : 1
+}

@@ -1,7 +1,7 @@
 import { type Digest, SkillError } from '@skillstoke/core'
 import { checkValue, defined, mapConcurrently, quote, whole } from '@skillstoke/core/internal'
 import { commitHeads, type PlannedDocument, type PlannedHead } from './commit-heads.ts'
-import { tryReadEpoch } from './feed-state.ts'
+import { listStored, tryReadEpoch } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
   checkChannel,
@@ -28,9 +28,8 @@ import {
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import type { ChannelOptions, PublishedSkill, PublishReport } from './publish-options.ts'
-import { NEVER, retrying } from './retrying.ts'
+import { NEVER, retrying } from './retries.ts'
 import type { ManifestSigner } from './signing.ts'
-import { listStored } from './skill-set.ts'
 import { type LeaderHead, VersionLog } from './version-log.ts'
 
 const AT_ONCE = 32

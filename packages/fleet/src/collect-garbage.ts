@@ -51,16 +51,8 @@ export interface CollectReport {
 export const DEFAULT_KEEP_VERSIONS = 20
 export const DEFAULT_GRACE_MS: number = 7 * 86_400_000
 
-/** A stored message, without its content. */
-interface Listed {
-  readonly stream: string
-  readonly subject: string
+interface ListedRecord {
   readonly seq: number
-  readonly at: number
-  readonly size: number
-}
-
-interface ListedRecord extends Listed {
   readonly version: number
   /** Subjects of the pieces that the version needs. */
   readonly pieces: readonly string[]
@@ -84,26 +76,27 @@ export async function collectGarbage(
   const engine = await fleet.open()
   const time = await engine.readTime(BLOBS)
   let done = 0
-  const remove = async ({ stream, seq }: Listed): Promise<boolean> => {
+  const remove = async (stream: string, seq: number): Promise<boolean> => {
     onProgress?.({ step: 'remove', done: ++done })
     return isDryRun || (await engine.deleteMessage(stream, seq))
   }
   // The blobs are listed first. A blob that is uploaded later is not in the list, so it stays.
-  const blobs: (Listed & { readonly isRight: boolean })[] = []
+  const blobs = []
   for await (const message of engine.readFrom(BLOBS, 1, ALL_BLOBS)) {
-    blobs.push({ ...toListed(BLOBS, message), isRight: isRight(message) })
+    const { subject, seq, at, data } = message
+    blobs.push({ subject, seq, at, size: data.length, isRight: isRight(message) })
     onProgress?.({ step: 'list', done: blobs.length })
   }
   // A server that does not tell its time is at least as late as its newest piece.
   const before = (time ?? blobs.reduce((newest, { at }) => Math.max(newest, at), 0)) - graceMs
   const { old, used } = await findUsed(engine, keepVersions)
   let versions = 0
-  for (const record of old) if (await remove(record)) versions++
+  for (const { seq } of old) if (await remove(RECORDS, seq)) versions++
   let [pieces, bytes] = [0, 0]
   for (const blob of blobs) {
     // Agents refuse other bytes than those of the digest, and a publisher uploads only what is missing.
     if (blob.isRight && (used.has(blob.subject) || blob.at > before)) continue
-    if (!(await remove(blob))) continue
+    if (!(await remove(BLOBS, blob.seq))) continue
     pieces++
     bytes += blob.size
   }
@@ -114,16 +107,16 @@ export async function collectGarbage(
 async function findUsed(
   engine: NatsEngine,
   keepVersions: number,
-): Promise<{ readonly old: readonly Listed[]; readonly used: ReadonlySet<string> }> {
+): Promise<{ readonly old: readonly ListedRecord[]; readonly used: ReadonlySet<string> }> {
   const records = new Map<string, ListedRecord[]>()
   for await (const message of engine.readFrom(RECORDS, 1)) {
     const place = parseRecordSubject(message.subject)
     if (place === undefined) continue
-    const record = { ...toListed(RECORDS, message), version: place.version, pieces: listPieces(message) }
+    const record = { seq: message.seq, version: place.version, pieces: listPieces(message) }
     const head = toHeadSubject(place)
     records.set(head, [...(records.get(head) ?? []), record])
   }
-  const old: Listed[] = []
+  const old: ListedRecord[] = []
   const used = new Set<string>()
   for (const group of records.values()) {
     group.sort((a, b) => b.version - a.version)
@@ -150,8 +143,4 @@ function listPieces({ data }: StoredMessage): readonly string[] {
 /** Whether a piece has the bytes of its digest. */
 function isRight({ subject, data }: StoredMessage): boolean {
   return toBlobSubject(hexOf(digestOf(data, nodeHasher))) === subject
-}
-
-function toListed(stream: string, { subject, seq, at, data }: StoredMessage): Listed {
-  return { stream, subject, seq, at, size: data.length }
 }

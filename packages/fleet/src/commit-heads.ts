@@ -12,7 +12,7 @@ import {
   writeDocument,
 } from './manifest.ts'
 import { type MessageToStore, SequenceConflict } from './nats-messages.ts'
-import { retrying } from './retrying.ts'
+import { retrying } from './retries.ts'
 import type { LeaderHead } from './version-log.ts'
 
 /** A head to write, with the head that it replaces. */
@@ -57,7 +57,7 @@ export async function commitHeads(
   const isSplit = count > size
   const heads = planned.map(({ record, head }, index): PlannedDocument => {
     const part = count === 1 ? {} : { publication: { index, count, ...(isSplit ? { isSplit } : {}) } }
-    return { document: { ...record, ...part }, expectedSeq: head.seq }
+    return { document: { ...record, ...part }, expectedSeq: head.stored?.seq ?? 0 }
   })
   const end: PlannedDocument = { document: { kind: 'publication', ...publication, count }, expectedSeq: 0 }
   const statements = [...(isSplit ? [end] : []), ...(filling === undefined ? [] : [filling])]
@@ -88,7 +88,7 @@ async function giveUpReplaced(
   { engine, fleet: { feed }, signer, signal, publication: own }: ChannelChange,
   planned: readonly PlannedHead[],
 ): Promise<void> {
-  feed.expect(Math.max(0, ...planned.map(({ head }) => head.seq)))
+  feed.expect(Math.max(0, ...planned.map(({ head }) => head.stored?.seq ?? 0)))
   await retrying(signal, async () => await feed.reload())
   const counts = new Map<string, number>()
   for (const { record } of planned) {

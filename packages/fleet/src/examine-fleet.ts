@@ -8,14 +8,13 @@ import {
 } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { hexOf, piecesOf } from './blobs.ts'
-import { examineMessages } from './examine-messages.ts'
+import { examineMessages, type FleetFinding, FleetFindings } from './examine-messages.ts'
 import type { FleetConnection } from './fleet-connection.ts'
-import { type FleetFinding, FleetFindings } from './fleet-findings.ts'
 import { describeStreams, describeWeakness, findDifferences, readReplicas } from './fleet-layout.ts'
 import { BEAT_SCHEDULE_SUBJECT, BEAT_SUBJECT, BLOBS, HEADS, toBlobSubject } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import { findRestoredBackup } from './restored-backup.ts'
-import { NEVER } from './retrying.ts'
+import { NEVER } from './retries.ts'
 
 export interface FleetExamination {
   readonly servers: string

@@ -1,5 +1,5 @@
+import { defined } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
-import type { FleetFindings } from './fleet-findings.ts'
 import {
   BEAT_SCHEDULE_SUBJECT,
   BEAT_SUBJECT,
@@ -13,8 +13,28 @@ import {
 } from './fleet-subjects.ts'
 import { type FleetDocument, listSigners, tryReadDocument, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
-import { type NewestRecords, readNewestRecords } from './newest-records.ts'
 import { NO_KEYS } from './signing.ts'
+import { type NewestRecords, readNewestRecords } from './version-log.ts'
+
+/** Something that is wrong, or could be better. */
+export interface FleetFinding {
+  readonly severity: 'error' | 'warning'
+  readonly message: string
+  readonly fix?: string
+}
+
+/** Collects what an examination finds. */
+export class FleetFindings {
+  readonly all: FleetFinding[] = []
+
+  error(message: string, fix?: string): void {
+    this.all.push({ severity: 'error', message, ...defined({ fix }) })
+  }
+
+  warn(message: string, fix?: string): void {
+    this.all.push({ severity: 'warning', message, ...defined({ fix }) })
+  }
+}
 
 const SHOWN = 5
 const OWN: readonly string[] = [EPOCH_SUBJECT, BEAT_SUBJECT, BEAT_SCHEDULE_SUBJECT]

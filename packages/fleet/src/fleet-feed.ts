@@ -8,7 +8,7 @@ import { HeadTable } from './head-table.ts'
 import { readDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import { jitter, RetryTimer } from './retry-timer.ts'
+import { jitter, RetryTimer } from './retries.ts'
 import { ServerLink } from './server-link.ts'
 import type { WaitingHead } from './waiting-heads.ts'
 

@@ -16,9 +16,8 @@ import {
 } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StreamConfig, StreamDescription } from './nats-messages.ts'
-import { prepareChannels } from './prepare-channels.ts'
-import { prepareEpoch } from './prepare-epoch.ts'
-import { NEVER, retrying } from './retrying.ts'
+import { prepareChannels, prepareEpoch } from './prepare-epoch.ts'
+import { NEVER, retrying } from './retries.ts'
 import { isAtLeast, RECOMMENDED_SERVER } from './server-version.ts'
 import type { ManifestSigner } from './signing.ts'
 

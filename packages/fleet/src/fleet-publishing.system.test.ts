@@ -19,7 +19,7 @@ import {
 import { NatsProxy } from '../../../tests/fixtures/nats-proxy.ts'
 import { NATS_SERVER, type NatsServer, OLDEST_NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
-import type { FleetFinding } from './fleet-findings.ts'
+import type { FleetFinding } from './examine-messages.ts'
 import { toAgentSubject } from './fleet-subjects.ts'
 import {
   createSigningKey,

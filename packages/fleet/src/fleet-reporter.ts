@@ -3,10 +3,10 @@ import { hostname } from 'node:os'
 import { SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, defined, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type AgentReport, MAX_ERRORS, MAX_TEXT } from './agent-report.ts'
+import { digestOfSet, listHeads } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetSource } from './fleet-source.ts'
 import { toAgentSubject, toAnnouncementSubject } from './fleet-subjects.ts'
-import { digestOfSet, listHeads } from './skill-set.ts'
 
 export interface FleetReporterOptions {
   /** The runtime that serves the skills of the source. */
@@ -49,10 +49,8 @@ export class FleetReporter implements AsyncDisposable {
   readonly #source: FleetSource
   readonly #fleet: FleetConnection
   readonly #options: FleetReporterOptions
-  readonly #host: string
-  readonly #agent: string
+  readonly #identity: Pick<AgentReport, 'host' | 'agent' | 'instance' | 'pid' | 'channel'>
   readonly #subject: string
-  readonly #instance: string = randomUUID()
   readonly #unsubscribe: (() => void)[]
   readonly #timer: NodeJS.Timeout
   #soon: NodeJS.Timeout | undefined
@@ -71,9 +69,10 @@ export class FleetReporter implements AsyncDisposable {
     this.#source = source
     this.#fleet = fleet
     this.#options = options
-    this.#host = options.host ?? hostname()
-    this.#agent = options.agent ?? `agent-${process.pid}`
-    this.#subject = toAgentSubject(this.#host, this.#agent)
+    const { pid } = process
+    const { host = hostname(), agent = `agent-${pid}` } = options
+    this.#identity = { host, agent, instance: randomUUID(), pid, channel: source.channel }
+    this.#subject = toAgentSubject(host, agent)
     const labels = options.runtime.status().map(({ label }) => label)
     if (!labels.includes(source.label))
       throw new SkillError(
@@ -112,11 +111,7 @@ export class FleetReporter implements AsyncDisposable {
       ),
     ]
     return {
-      host: this.#host,
-      agent: this.#agent,
-      instance: this.#instance,
-      pid: process.pid,
-      channel: this.#source.channel,
+      ...this.#identity,
       digest: digestOfSet(served),
       skills: served.length,
       held: this.#listHeld().length,

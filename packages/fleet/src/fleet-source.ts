@@ -25,15 +25,13 @@ import {
 import { downloadFile } from './blobs.ts'
 import { warn } from './call-host.ts'
 import { downloadOnce } from './download-once.ts'
-import type { FeedState, Head } from './feed-state.ts'
+import { type FeedState, type Head, listHeads } from './feed-state.ts'
 import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject, toAnnouncementSubject } from './fleet-subjects.ts'
-import { HeadStorage } from './head-storage.ts'
+import { HeadStorage, type ReplacedHead } from './head-storage.ts'
 import type { Announcement, ManifestFile } from './manifest.ts'
 import { findCompanions } from './publication-groups.ts'
-import { RetryTimer } from './retry-timer.ts'
-import { listHeads } from './skill-set.ts'
-import { fromStoredHeads, type ReplacedHead } from './stored-heads.ts'
+import { RetryTimer } from './retries.ts'
 import type { WaitingHead } from './waiting-heads.ts'
 
 /** The values of `FleetRetrieval`. */
@@ -240,8 +238,7 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
-    const stored = await this.#storage.restore(context)
-    const state = stored === undefined ? undefined : fromStoredHeads(stored, this.fleet.trusted)
+    const state = await this.#storage.restore(context, this.fleet.trusted)
     if (state === undefined) return undefined
     this.fleet.feed.resume(state)
     this.#shown = state

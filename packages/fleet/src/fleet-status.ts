@@ -1,11 +1,11 @@
 import type { Digest } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import { type AgentReport, readReports } from './agent-report.ts'
+import { checkOptions, defined, type KnownOptions } from '@skillstoke/core/internal'
+import { type AgentReport, compareAgents, readReports } from './agent-report.ts'
 import { compareNames } from './channel-change.ts'
+import { digestOfSet, type Head, listHeads } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { describeAwaited } from './fleet-source.ts'
 import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
-import { digestOfSet, listHeads } from './skill-set.ts'
 
 export interface FleetStatusOptions {
   /** @default 'stable' */
@@ -106,7 +106,7 @@ export class FleetStatus {
         isAwaiting: report.errors.some(error => error.includes(describeAwaited(this.#channel))),
         ageMs: Math.max(0, Date.now() - report.at),
       }))
-      .sort((a, b) => (`${a.host} ${a.agent}` < `${b.host} ${b.agent}` ? -1 : 1))
+      .sort(compareAgents)
     const count = (wanted: AgentState): number => agents.filter(each => each.state === wanted).length
     return {
       channel: this.#channel,
@@ -115,19 +115,7 @@ export class FleetStatus {
       epoch: state.epoch?.document.epoch ?? 0,
       seq: state.seq,
       digest,
-      skills: heads
-        .map(({ skill, at, manifest }) => {
-          const { version, revision, publisher, note } = manifest
-          return {
-            name: skill,
-            version,
-            revision,
-            publisher,
-            at: at === 0 ? Date.parse(manifest.at) : at,
-            ...(note === undefined ? {} : { note }),
-          }
-        })
-        .sort(compareNames),
+      skills: heads.map(toSkillStatus).sort(compareNames),
       agents,
       counts: {
         current: count('current'),
@@ -135,15 +123,16 @@ export class FleetStatus {
         held: count('held'),
         stale: count('stale'),
       },
-      channels: [
-        ...new Set([
-          ...[...state.heads.values()].map(({ channel }) => channel),
-          ...all.map(({ channel }) => channel),
-        ]),
-      ].sort(),
+      channels: [...new Set([...state.heads.values(), ...all].map(({ channel }) => channel))].sort(),
       refusals: [...state.refusals].map(([subject, { reason }]) => ({ subject, reason })),
     }
   }
+}
+
+function toSkillStatus({ skill, at, manifest }: Head): FleetSkillStatus {
+  const { version, revision, publisher, note } = manifest
+  const committedAt = at === 0 ? Date.parse(manifest.at) : at
+  return { name: skill, version, revision, publisher, at: committedAt, ...defined({ note }) }
 }
 
 function stateOf({ digest, held, staleSince }: AgentReport, expected: Digest): AgentState {

@@ -1,14 +1,19 @@
-import { type Digest, SkillError } from '@skillstoke/core'
+import { type Digest, type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
-import type { Piece, StoredPieces } from './blobs.ts'
+import { type Piece, piecesOf, type StoredPieces, splitFile } from './blobs.ts'
 import { type ChannelChange, type Decision, toUnchanged } from './channel-change.ts'
-import { FilesToUpload } from './files-to-upload.ts'
+import { listStored } from './feed-state.ts'
 import { parseHeadSubject } from './fleet-subjects.ts'
-import { isSignedBy, type ManifestFile, type SkillVersion, type VersionRecord } from './manifest.ts'
+import {
+  CHUNK_BYTES,
+  isSignedBy,
+  type ManifestFile,
+  type SkillVersion,
+  type VersionRecord,
+} from './manifest.ts'
 import type { PublishOptions } from './publish-options.ts'
-import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
+import { type Publishable, type RefusedSkill, readFrontmatterOf } from './publishable.ts'
 import { NO_KEYS } from './signing.ts'
-import { listStored } from './skill-set.ts'
 import type { LeaderHead } from './version-log.ts'
 
 /** What a publication commits, and what it uploads before. */
@@ -32,15 +37,15 @@ export async function planPublication(
   const chosen = chooseNames(found.skills, found.refused, names)
   const byName = new Map(chosen.map(skill => [skill.name, skill]))
   change.assertExpectable([...byName.keys()])
-  const upload = new FilesToUpload(stored)
+  const upload = new FilesToUpload(found.runtime, stored)
   // An expected version needs a look at the leader's head.
   const idle = expect === undefined ? findIdle(change, [...byName.values()]) : []
   for (const { skill, files } of idle) {
-    await upload.addLost(byName.get(skill) as PublishableSkill, files)
+    await upload.addLost(byName.get(skill) as Skill, files)
     byName.delete(skill)
   }
   const decide = async (name: string, head: LeaderHead): Promise<Decision> => {
-    const skill = byName.get(name) as PublishableSkill
+    const skill = byName.get(name) as Skill
     const { revision, skillFile } = skill
     const takingBack = isForced ? undefined : await findTakingBack(change, name, head, revision)
     if (takingBack !== undefined) {
@@ -53,7 +58,7 @@ export async function planPublication(
       return toUnchanged(same)
     }
     const files = await upload.add(skill, filesOf(head.record))
-    const frontmatter = await skill.readFrontmatter()
+    const frontmatter = await readFrontmatterOf(skill, found.runtime)
     return await change.planVersion(name, head, { revision, frontmatter, skillFile, files })
   }
   const decisions = await change.plan([...byName.keys()], decide)
@@ -68,7 +73,7 @@ export async function planPublication(
  * Finds the skills that need no version, with one read of all heads. So a change of one skill among thousands costs one
  * request and not thousands. A skill whose newest head was refused, waits or has no signature of the signer needs a version.
  */
-function findIdle(change: ChannelChange, skills: readonly PublishableSkill[]): readonly SkillVersion[] {
+function findIdle(change: ChannelChange, skills: readonly Skill[]): readonly SkillVersion[] {
   const { state, waiting } = change.fleet.feed
   const byName = new Map(listStored(state, change.channel).map(head => [head.skill, head]))
   for (const subject of [...state.refusals.keys(), ...waiting.keys()]) {
@@ -173,10 +178,10 @@ function filesOf(record: VersionRecord | undefined): readonly ManifestFile[] {
 
 /** @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID */
 function chooseNames(
-  skills: readonly PublishableSkill[],
+  skills: readonly Skill[],
   refused: readonly RefusedSkill[],
   names: readonly string[] | undefined,
-): readonly PublishableSkill[] {
+): readonly Skill[] {
   if (names === undefined) return skills
   return names.map(name => {
     const skill = skills.find(each => each.name === name)
@@ -190,4 +195,62 @@ function chooseNames(
       { data: { available } },
     )
   })
+}
+
+/** Collects the pieces of files that the servers do not have, or may not keep. */
+class FilesToUpload {
+  readonly #runtime: SkillRuntime
+  readonly #stored: StoredPieces
+  readonly #pieces = new Map<Digest, Piece>()
+
+  constructor(runtime: SkillRuntime, stored: StoredPieces) {
+    this.#runtime = runtime
+    this.#stored = stored
+  }
+
+  get pieces(): readonly Piece[] {
+    return [...this.#pieces.values()]
+  }
+
+  /**
+   * Adds the files of a new version. The servers keep the files of the head, because the commit fails if another one replaces
+   * it.
+   * @param kept files of the head
+   * @param added the files to add
+   */
+  async add(
+    skill: Skill,
+    kept: readonly ManifestFile[],
+    added: Skill['files'] = skill.files,
+  ): Promise<readonly ManifestFile[]> {
+    const known = new Map(kept.map(file => [file.digest, file]))
+    const files: ManifestFile[] = []
+    for (const { path, digest, size, isExecutable } of added) {
+      const file = { path, digest, size, isExecutable }
+      const before = known.get(digest)
+      if (before !== undefined && !this.#isLost(before)) {
+        files.push(before.chunks === undefined ? file : { ...file, chunks: before.chunks })
+        continue
+      }
+      const pieces = splitFile(await this.#runtime.readFile(skill, path))
+      for (const piece of pieces) this.#pieces.set(piece.digest, piece)
+      files.push(size <= CHUNK_BYTES ? file : { ...file, chunks: pieces.map(piece => piece.digest) })
+    }
+    return files
+  }
+
+  /** Adds the files that a skill has in common with its current version, if the servers have lost them. */
+  async addLost(skill: Skill, current: readonly ManifestFile[]): Promise<void> {
+    const lost = new Set(current.filter(file => this.#isLost(file)).map(({ digest }) => digest))
+    if (lost.size > 0)
+      await this.add(
+        skill,
+        [],
+        skill.files.filter(each => lost.has(each.digest)),
+      )
+  }
+
+  #isLost(file: ManifestFile): boolean {
+    return !piecesOf(file).every(digest => this.#stored.has(digest))
+  }
 }

@@ -10,16 +10,6 @@ import { describePlace, findIncludedSecret, isError, quote } from '@skillstoke/c
 import { directory } from '@skillstoke/core/node'
 import { findFilesFault } from './manifest.ts'
 
-/** A skill that can be published, with its bytes. */
-export interface PublishableSkill {
-  readonly name: string
-  readonly revision: Skill['revision']
-  readonly skillFile: string
-  readonly files: Skill['files']
-  readFile(path: string): Promise<Uint8Array>
-  readFrontmatter(): Promise<Readonly<Record<string, unknown>>>
-}
-
 /** A folder with a fault, which is not published. */
 export interface RefusedSkill {
   readonly name: string
@@ -28,7 +18,9 @@ export interface RefusedSkill {
 
 /** What is there to publish at one moment. */
 export interface Publishable {
-  readonly skills: readonly PublishableSkill[]
+  /** Reads the files of the skills. */
+  readonly runtime: SkillRuntime
+  readonly skills: readonly Skill[]
   readonly refused: readonly RefusedSkill[]
   /** Names of refused folders whose text does not tell the name of the skill. */
   readonly unnamed: readonly string[]
@@ -42,11 +34,11 @@ const UNNAMED = /^(?:ENCODING|TEXT|FRONTMATTER|YAML|SKILL_FILE|NAME)_/
 /** Lists the skills that a runtime serves. The newest text of a refused skill is broken or waits for approval. */
 export function listServed(runtime: SkillRuntime): Publishable {
   const generation = runtime.current
-  const skills: PublishableSkill[] = []
+  const skills: Skill[] = []
   const refused: RefusedSkill[] = []
   for (const skill of generation.list()) {
     const fault = findFilesFault(skill.files) ?? describeSecret(skill)
-    if (fault === undefined) skills.push(toPublishable(skill, runtime))
+    if (fault === undefined) skills.push(skill)
     else refused.push({ name: skill.name, reason: fault })
   }
   const faulty = generation
@@ -62,7 +54,7 @@ export function listServed(runtime: SkillRuntime): Publishable {
   const unnamed = faulty
     .filter(({ diagnostics }) => diagnostics.some(each => isError(each) && UNNAMED.test(each.code)))
     .map(({ name }) => name)
-  return { skills, refused, unnamed, awaited: listAwaited(runtime) }
+  return { runtime, skills, refused, unnamed, awaited: listAwaited(runtime) }
 }
 
 /** Describes a private key in a skill. A key has an ordinary name, so only its bytes show what it is. */
@@ -100,16 +92,12 @@ export async function withFolder<T>(folder: string, work: (found: Publishable) =
   return await work(found)
 }
 
-function toPublishable(skill: Skill, runtime: SkillRuntime): PublishableSkill {
-  const { name, revision, skillFile, files } = skill
-  return {
-    name,
-    revision,
-    skillFile,
-    files,
-    readFile: async path => await runtime.readFile(skill, path),
-    readFrontmatter: async () =>
-      skill.listedFrontmatter ??
-      readFrontmatter(await runtime.readFile(skill, skillFile)) ?? { name, description: skill.description }, // The frontmatter had to be repaired. Agents read the same text with the same repair.
-  }
+/** Returns the frontmatter of a skill. Agents read a text that had to be repaired with the same repair. */
+export async function readFrontmatterOf(
+  skill: Skill,
+  runtime: SkillRuntime,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { name, description, listedFrontmatter, skillFile } = skill
+  if (listedFrontmatter !== undefined) return listedFrontmatter
+  return readFrontmatter(await runtime.readFile(skill, skillFile)) ?? { name, description }
 }

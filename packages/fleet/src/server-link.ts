@@ -22,13 +22,6 @@ export interface ServerLinkEvents {
   readonly onRecovery: () => void
 }
 
-/** When the servers were heard last: with any sign of life, with a message, and with a beat. */
-interface LastHeard {
-  readonly at: number
-  readonly messageAt: number
-  readonly beatAt?: number
-}
-
 /**
  * Follows the live messages of one connection, and notices servers that are silent or cut off.
  *
@@ -44,7 +37,10 @@ export class ServerLink {
   #engine: NatsEngine | undefined
   #unsubscribe: (() => void) | undefined
   #isLinked = false
-  #heard: LastHeard = { at: 0, messageAt: 0 }
+  /** When the servers were heard last: with any sign of life, with a message, and with a beat. */
+  #heardAt = 0
+  #messageAt = 0
+  #beatAt: number | undefined
   #movedAt = 0
   #recovery: NodeJS.Timeout | undefined
 
@@ -85,15 +81,14 @@ export class ServerLink {
   async check(): Promise<void> {
     const engine = this.#engine
     const now = performance.now()
-    if (engine === undefined || now - this.#heard.at < SILENCE_MS) return
+    if (engine === undefined || now - this.#heardAt < SILENCE_MS) return
     const isAlive = await engine.checkAlive()
-    this.#heard = { ...this.#heard, at: performance.now() }
+    this.#heardAt = performance.now()
     if (!isAlive) {
       this.#events.onLost(`${engine.server} does not answer`)
       return
     }
-    const { beatAt } = this.#heard
-    const isCutOff = beatAt !== undefined && now - beatAt > NO_BEAT_MS
+    const isCutOff = this.#beatAt !== undefined && now - this.#beatAt > NO_BEAT_MS
     if (!isCutOff || now - this.#movedAt < MOVE_AGAIN_MS) return
     this.#movedAt = now
     await engine.moveAway()
@@ -107,16 +102,18 @@ export class ServerLink {
 
   #noteLinked(): void {
     this.#isLinked = true
-    const now = performance.now()
-    this.#heard = { at: now, messageAt: now }
+    this.#heardAt = performance.now()
+    this.#messageAt = this.#heardAt
+    this.#beatAt = undefined
   }
 
   #hear(message: StoredMessage): void {
     const now = performance.now()
-    const { messageAt, beatAt } = this.#heard
-    this.#heard = { at: now, messageAt: now, ...(beatAt === undefined ? {} : { beatAt }) }
-    if (message.subject === BEAT_SUBJECT) this.#heard = { ...this.#heard, beatAt: now }
-    if (now - messageAt > SILENCE_MS) this.#recover()
+    const silenceMs = now - this.#messageAt
+    this.#heardAt = now
+    this.#messageAt = now
+    if (message.subject === BEAT_SUBJECT) this.#beatAt = now
+    if (silenceMs > SILENCE_MS) this.#recover()
     this.#events.onMessage(message)
   }
 

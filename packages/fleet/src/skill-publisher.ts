@@ -16,7 +16,7 @@ import type {
 } from './publish-options.ts'
 import { planPublication } from './publish-plan.ts'
 import { listServed, type Publishable, withFolder } from './publishable.ts'
-import { NEVER, retrying } from './retrying.ts'
+import { NEVER, retrying } from './retries.ts'
 import type { ManifestSigner } from './signing.ts'
 import { type LeaderHead, VersionLog } from './version-log.ts'
 import { LONGEST_PREFETCH_MS, waitForFiles } from './wait-for-files.ts'

@@ -1,4 +1,5 @@
 import { SkillError } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
   HEADS,
@@ -11,7 +12,7 @@ import {
 import { readVersionAt, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import { retrying } from './retrying.ts'
+import { retrying } from './retries.ts'
 import { NO_KEYS, type TrustedKeys } from './signing.ts'
 
 /** A version far above the others is an error or an attack, and must not use up the numbers. */
@@ -19,13 +20,12 @@ const MAX_STEP = 1_000_000
 
 /** The head of a skill, as the leader of the stream knows it. */
 export interface LeaderHead {
-  /** Sequence of the head; 0 if there is none. */
-  readonly seq: number
   /**
    * Absent if there is no head, if another program wrote a marker without a document, or if agents refuse the document.
    * A publisher can replace such a head.
    */
   readonly record: VersionRecord | undefined
+  /** The message of the head; absent if there is none. */
   readonly stored: StoredMessage | undefined
 }
 
@@ -49,7 +49,7 @@ export class VersionLog {
   /** Reads the head of a skill. @throws {SkillError} IO_FAILED */
   async readHead(place: HeadPlace, trusted: TrustedKeys = this.#fleet.trusted): Promise<LeaderHead> {
     const stored = await this.readMessage(HEADS, toHeadSubject(place))
-    return { seq: stored?.seq ?? 0, record: this.#read(stored, place, trusted), stored }
+    return { record: this.#read(stored, place, trusted), stored }
   }
 
   /** Returns all records of a skill in a channel that a reader trusts, newest first, including the head. */
@@ -133,4 +133,43 @@ export class VersionLog {
       throw thrown
     }
   }
+}
+
+/** The newest version of each skill in its records, by the subject of its head. */
+export type NewestRecords = ReadonlyMap<string, VersionRecord>
+
+/** What reading all records found. */
+export interface RecordReading {
+  readonly newest: NewestRecords
+  /** Subjects of other programs. */
+  readonly foreign: readonly string[]
+  /** Subjects of the records that no log shows, with the reasons. */
+  readonly faults: readonly string[]
+}
+
+/** Reads all records of a fleet. */
+export async function readNewestRecords(
+  engine: NatsEngine,
+  trusted: TrustedKeys,
+  fleet: string | undefined,
+): Promise<RecordReading> {
+  const newest = new Map<string, VersionRecord>()
+  const foreign: string[] = []
+  const faults: string[] = []
+  for await (const { subject, data } of engine.readFrom(RECORDS, 1)) {
+    const place = parseRecordSubject(subject)
+    if (place === undefined) {
+      foreign.push(subject)
+      continue
+    }
+    try {
+      const { document } = readVersionAt(data, trusted, place, fleet)
+      if (document.version !== place.version) throw new Error(`it is version ${document.version}`)
+      const head = toHeadSubject(place)
+      if ((newest.get(head)?.version ?? 0) < document.version) newest.set(head, document)
+    } catch (thrown) {
+      faults.push(`${subject} (${toMessage(thrown)})`)
+    }
+  }
+  return { newest, foreign, faults }
 }

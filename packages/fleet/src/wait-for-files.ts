@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
+import { compareAgents, readReports } from './agent-report.ts'
 import { type ChannelChange, type Decision, listPlanned } from './channel-change.ts'
-import { FleetStatus } from './fleet-status.ts'
 import type { ManifestFile } from './manifest.ts'
 import type { PublishOptions } from './publish-options.ts'
-import { retrying } from './retrying.ts'
+import { retrying } from './retries.ts'
 
 /** Far below the age at which a collection may remove uploaded files. */
 export const LONGEST_PREFETCH_MS = 600_000
@@ -25,7 +25,6 @@ export async function waitForFiles(
   for (const { record } of listPlanned(decisions))
     if (record.kind === 'skill') for (const file of record.files) files.set(file.digest, file)
   if (files.size === 0) return
-  const status = new FleetStatus(change.fleet, { channel: change.channel })
   const end = performance.now() + prefetchMs
   try {
     for (let announceAt = 0; ; ) {
@@ -33,7 +32,8 @@ export async function waitForFiles(
         await change.announce([...files.values()])
         announceAt = performance.now() + REPEAT_MS
       }
-      const { agents } = await retrying(change.signal, async () => await status.read())
+      const reports = await retrying(change.signal, async () => await readReports(change.engine))
+      const agents = reports.filter(({ channel }) => channel === change.channel).sort(compareAgents)
       const late = agents.filter(({ prefetched }) => prefetched !== change.publication.publishId)
       onProgress?.({ step: 'prefetch', done: agents.length - late.length, total: agents.length })
       if (late.length === 0) return
