@@ -52,12 +52,12 @@ export class StoredPieces {
   }
 
   has(digest: Digest): boolean {
-    return this.#subjects.has(toBlobSubject(hexOf(digest)))
+    return this.#subjects.has(toBlobSubject(digest))
   }
 
   /** Adds what this program has uploaded. */
   async add(engine: NatsEngine, pieces: readonly Piece[]): Promise<void> {
-    for (const { digest } of pieces) this.#subjects.add(toBlobSubject(hexOf(digest)))
+    for (const { digest } of pieces) this.#subjects.add(toBlobSubject(digest))
     this.#end = nameEnd(await engine.describeStream(BLOBS))
   }
 }
@@ -95,7 +95,7 @@ async function uploadPiece(
   data: Uint8Array,
   now: () => number,
 ): Promise<boolean> {
-  const subject = toBlobSubject(hexOf(digest))
+  const subject = toBlobSubject(digest)
   // A collection may remove the stored piece between two requests.
   for (;;) {
     if (await engine.tryStore({ subject, data, expectedSeq: 0 })) return true
@@ -119,7 +119,7 @@ export async function renewFiles(
 ): Promise<void> {
   const now = await startClock(engine, signal)
   const renew = async ([digest, path]: readonly [Digest, string]): Promise<void> => {
-    const subject = toBlobSubject(hexOf(digest))
+    const subject = toBlobSubject(digest)
     for (;;) {
       const stored = await retrying(signal, async () => await engine.readLast(BLOBS, subject, 'leader'))
       if (stored === undefined)
@@ -185,7 +185,7 @@ async function downloadPiece(
 ): Promise<Uint8Array> {
   for (let attempt = 0; ; attempt++) {
     signal.throwIfAborted()
-    const stored = await engine.readLast(BLOBS, toBlobSubject(hexOf(digest)), 'any')
+    const stored = await engine.readLast(BLOBS, toBlobSubject(digest), 'any')
     if (stored !== undefined && digestOf(stored.data, nodeHasher) === digest) return stored.data
     if (stored !== undefined)
       throw new SkillError('IO_FAILED', `the content of ${quote(path)} does not match its digest ${digest}`)
@@ -193,8 +193,4 @@ async function downloadPiece(
       throw new SkillError('IO_FAILED', `the servers have no content for ${quote(path)} (${digest})`)
     await sleep(LAG_MS * 3 ** attempt, undefined, { signal })
   }
-}
-
-export function hexOf(digest: Digest): string {
-  return digest.slice('sha256:'.length)
 }

@@ -61,26 +61,20 @@ export class ChannelChange {
   /** What everything that this call stores has in common. */
   readonly publication: PublicationFields
   readonly #options: ChannelOptions
-  readonly #epoch: FleetEpoch
 
   private constructor(
     { fleet, signer, publisher }: ChannelAuthor,
-    {
-      engine,
-      log,
-      epoch,
-    }: { readonly engine: NatsEngine; readonly log: VersionLog; readonly epoch: FleetEpoch },
+    log: VersionLog,
+    epoch: FleetEpoch,
     options: ChannelOptions,
   ) {
-    const { channel = DEFAULT_CHANNEL, signal = NEVER } = options
-    this.engine = engine
+    this.channel = options.channel ?? DEFAULT_CHANNEL
+    this.engine = log.engine
+    this.signal = log.signal
     this.log = log
-    this.#epoch = epoch
-    this.channel = channel
-    this.signal = signal
     this.fleet = fleet
     this.signer = signer
-    this.publication = describePublication(epoch, channel, publisher)
+    this.publication = describePublication(epoch, this.channel, publisher)
     this.#options = options
   }
 
@@ -103,13 +97,13 @@ export class ChannelChange {
     const log = new VersionLog(fleet, engine, signal)
     // Fails at once if there is no stream. Later requests wait for a new leader, and cannot tell this from no stream.
     const epoch = await log.readMessage(HEADS, EPOCH_SUBJECT)
-    const isSigned = epoch !== undefined && listSigners(epoch.data).length > 0
+    const isSigned = listSigners(epoch?.data).length > 0
     if (signer === undefined && (fleet.trusted.isRequired || isSigned))
       throw new SkillError(
         'INVALID_OPTION',
         'the agents of this fleet trust only signed versions; name the signing key with the option signer, or with --signing-key',
       )
-    const known = epoch === undefined ? undefined : tryReadEpoch(epoch.data, fleet.trusted)?.document
+    const known = tryReadEpoch(epoch?.data, fleet.trusted)
     if (known === undefined)
       throw new SkillError(
         'IO_FAILED',
@@ -119,7 +113,7 @@ export class ChannelChange {
     // Names and unchanged skills are read from any replica, which may be behind the leader.
     fleet.feed.expect(stream?.state.last_seq ?? 0)
     await retrying(signal, async () => await fleet.feed.reload())
-    return new ChannelChange(author, { engine, log, epoch: known }, options)
+    return new ChannelChange(author, log, known, options)
   }
 
   /** Reads the live head of a skill. @throws {SkillError} CHANGED_SINCE_READ if it has not the expected version */
@@ -139,7 +133,7 @@ export class ChannelChange {
   listNames(channel: string): readonly string[] {
     const { state, waiting } = this.fleet.feed
     const waitingHere = [...waiting.values()]
-      .map(({ place }) => place)
+      .map(({ document }) => document)
       .filter(each => each.channel === channel)
     const places = [...listStored(state, channel), ...waitingHere]
     return [...new Set(places.map(({ skill }) => skill))].sort()
@@ -178,10 +172,9 @@ export class ChannelChange {
 
   /** Returns the list of the channel for this epoch; `undefined` if the channel is not filled. */
   async readList(): Promise<ChannelList | undefined> {
-    const stored = await this.#readStoredList()
-    const list = stored === undefined ? undefined : tryReadDocument(stored.data, this.fleet.trusted)
-    const { id, epoch } = this.#epoch
-    return list?.kind === 'list' && list.fleet === id && list.epoch === epoch ? list : undefined
+    const list = tryReadDocument((await this.#readStoredList())?.data, this.fleet.trusted)
+    const { fleet, epoch } = this.publication
+    return list?.kind === 'list' && list.fleet === fleet && list.epoch === epoch ? list : undefined
   }
 
   /** Plans the list that says that the channel has all its skills after the decisions. */
@@ -295,9 +288,8 @@ export class ChannelChange {
     const seqs = await commitHeads(this, planned, filling, onCommitted)
     fleet.feed.expect(Math.max(0, ...seqs))
     const stored = await log.readMessage(HEADS, EPOCH_SUBJECT)
-    const now = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)?.document
-    const { id, epoch } = this.#epoch
-    if (now?.id === id && now.epoch === epoch) return seqs
+    const now = tryReadEpoch(stored?.data, fleet.trusted)
+    if (now?.id === this.publication.fleet && now.epoch === this.publication.epoch) return seqs
     throw new SkillError(
       'CHANGED_SINCE_READ',
       'the fleet has begun a new epoch in the meantime; publish again',

@@ -1,6 +1,6 @@
 import { checkOptions, digestOf, type KnownOptions, number, whole } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
-import { hexOf, piecesOf } from './blobs.ts'
+import { piecesOf } from './blobs.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
   ALL_BLOBS,
@@ -137,10 +137,10 @@ async function findUsed(
 function listPieces({ data }: StoredMessage): readonly string[] {
   const document = tryReadDocument(data, NO_KEYS)
   if (document?.kind !== 'skill') return []
-  return document.files.flatMap(piecesOf).map(digest => toBlobSubject(hexOf(digest)))
+  return document.files.flatMap(piecesOf).map(toBlobSubject)
 }
 
 /** Whether a piece has the bytes of its digest. */
 function isRight({ subject, data }: StoredMessage): boolean {
-  return toBlobSubject(hexOf(digestOf(data, nodeHasher))) === subject
+  return toBlobSubject(digestOf(data, nodeHasher)) === subject
 }

@@ -169,7 +169,7 @@ async function findOwnCommit(
   let conflict: SkillError | undefined
   for (const [index, { message, document }] of members.entries()) {
     const stored = await engine.readLast(HEADS, message.subject, 'leader')
-    const now = stored === undefined ? undefined : tryReadDocument(stored.data, trusted)
+    const now = tryReadDocument(stored?.data, trusted)
     const isOwn =
       now !== undefined && 'publishId' in now && now.publishId === publishId && !('isGivenUp' in now)
     if (isOwn && stored !== undefined) firstSeq = stored.seq - index

@@ -7,7 +7,7 @@ import {
   toMessage,
 } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
-import { hexOf, piecesOf } from './blobs.ts'
+import { piecesOf } from './blobs.ts'
 import { examineMessages, type FleetFinding, FleetFindings } from './examine-messages.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { describeStreams, describeWeakness, findDifferences, readReplicas } from './fleet-layout.ts'
@@ -128,7 +128,7 @@ async function examineFiles(
       for (const digest of piecesOf(file)) owners.set(digest, `${channel}/${skill}: ${file.path}`)
   let done = 0
   const examine = async ([digest, owner]: readonly [Digest, string]): Promise<void> => {
-    const stored = await engine.readLast(BLOBS, toBlobSubject(hexOf(digest)), 'any')
+    const stored = await engine.readLast(BLOBS, toBlobSubject(digest), 'any')
     if (stored === undefined || digestOf(stored.data, nodeHasher) !== digest)
       findings.error(
         `${owner} has ${stored === undefined ? 'no' : 'other'} content`,

@@ -64,7 +64,7 @@ async function examineRefusals(
 ): Promise<void> {
   for (const [subject, { reason }] of feed.state.refusals) {
     const stored = await engine.readLast(HEADS, subject, 'leader')
-    const refused = stored === undefined ? undefined : tryReadDocument(stored.data, NO_KEYS)
+    const refused = tryReadDocument(stored?.data, NO_KEYS)
     // The kind of a refused head decides only if no record is trusted, for example because another key has signed all of them.
     const kind = newest.get(subject)?.kind ?? refused?.kind
     findings.error(`${subject}: ${reason}`, adviseRefusal(subject, kind))
@@ -100,7 +100,7 @@ function examineWaiting({ feed }: FleetConnection, findings: FleetFindings): voi
 /** Finds heads that agents will refuse as soon as they trust only the key that has signed the epoch. */
 function examineSigners({ feed }: FleetConnection, findings: FleetFindings): void {
   const { epoch, heads } = feed.state
-  const current = epoch === undefined ? [] : listSigners(epoch.data)
+  const current = listSigners(epoch?.data)
   if (current.length === 0) return
   const others = [...heads].filter(([, { data }]) => !listSigners(data).some(key => current.includes(key)))
   if (others.length === 0) return

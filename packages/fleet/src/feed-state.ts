@@ -84,9 +84,9 @@ export function isOfEpoch({ fleet, epoch }: SkillVersion, document: FleetEpoch |
 }
 
 /** Returns the epoch in a document. Returns `undefined` if the document is not valid or not trusted. */
-export function tryReadEpoch(data: Uint8Array, trusted: TrustedKeys): KnownEpoch | undefined {
+export function tryReadEpoch(data: Uint8Array | undefined, trusted: TrustedKeys): FleetEpoch | undefined {
   const document = tryReadDocument(data, trusted)
-  return document?.kind === 'epoch' ? { document, data } : undefined
+  return document?.kind === 'epoch' ? document : undefined
 }
 
 /** Returns the heads of a channel, sorted by sequence. */

@@ -106,7 +106,7 @@ export class FleetConnection implements AsyncDisposable {
 
   /** The connected engine. @throws {SkillError} IO_FAILED, CLOSED */
   async open(): Promise<NatsEngine> {
-    this.#assertOpen()
+    if (this.#isClosed) throw new SkillError('CLOSED', `the connection to ${this.address} is closed`)
     this.#connecting ??= NatsEngine.connect(this.#options, this.address)
     const connecting = this.#connecting
     try {
@@ -137,10 +137,6 @@ export class FleetConnection implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
-  }
-
-  #assertOpen(): void {
-    if (this.#isClosed) throw new SkillError('CLOSED', `the connection to ${this.address} is closed`)
   }
 }
 

@@ -169,7 +169,7 @@ describe.each(SERVERS)('the accounts that init prints, on the $name server', ({ 
       expect(await listEverything(fleet)).toEqual(before)
       await source.connection.feed.reload()
       expect(feed.state.heads).toBe(known.heads)
-      expect(feed.health.lastError).toBeUndefined()
+      expect(feed.stale?.reason).toBeUndefined()
       expect(feed.hasNews).toBe(false)
     })
 

@@ -95,12 +95,12 @@ export class FleetReporter implements AsyncDisposable {
     const { current } = runtime
     const served = current.list().filter(({ source }) => source === this.#source.label)
     const reports = current.reports().filter(({ source }) => source === this.#source.label)
-    const { state, health } = this.#fleet.feed
+    const { state, stale } = this.#fleet.feed
     const announcement = state.announcements.get(toAnnouncementSubject(this.#source.channel))
     const isPrefetched = announcement !== undefined && runtime.isStored(announcement)
     const source = current.sources().find(({ label }) => label === this.#source.label)
     const errors = [
-      ...(health.lastError === undefined ? [] : [health.lastError]),
+      ...(stale?.reason === undefined ? [] : [stale.reason]),
       ...(source?.diagnostics ?? [])
         .filter(({ severity }) => severity !== 'info')
         .map(({ message }) => message),
@@ -121,7 +121,7 @@ export class FleetReporter implements AsyncDisposable {
         epoch: state.epoch?.document.epoch,
         prefetched: isPrefetched ? announcement.publishId : undefined,
         lagMs: this.#lagMs,
-        staleSince: health.staleSince,
+        staleSince: stale?.since,
         sandbox: sandbox?.slice(0, MAX_TEXT),
       }),
       errors: errors.slice(0, MAX_ERRORS).map(text => text.slice(0, MAX_TEXT)),

@@ -12,7 +12,6 @@ import {
   type FeedState,
   type Head,
   isOfEpoch,
-  type KnownEpoch,
   newestSeq,
   type OtherSubject,
   type Place,
@@ -20,7 +19,7 @@ import {
   tryReadEpoch,
 } from './feed-state.ts'
 import { parseHeadSubject, toHeadSubject } from './fleet-subjects.ts'
-import { readVersionAt } from './manifest.ts'
+import { type FleetEpoch, readVersionAt } from './manifest.ts'
 import { NEVER } from './retries.ts'
 import type { TrustedKeys } from './signing.ts'
 
@@ -106,9 +105,8 @@ export class HeadStorage {
       // Another process with the same state directory may be further, or may store at the same moment.
       for (let attempt = 0; attempt < STORE_ATTEMPTS; attempt++) {
         const stored = (await readStream(await restoreTree(this.#origin, context)))?.position
-        if (stored !== undefined && isBefore(position, stored)) return
-        const isOurs = stored !== undefined && stored.id === position.id && !isBefore(stored, position)
-        if (isOurs && attempt > 0) return
+        const lead = stored === undefined || stored.id !== position.id ? -1 : leadOf(stored, position)
+        if (lead > 0 || (lead === 0 && attempt > 0)) return
         storeTree(this.#origin, files, context)
         await context.store.flush()
       }
@@ -159,9 +157,9 @@ function positionOf(state: FeedState): StoredPosition {
   return { id, epoch, seq: newestSeq(state) }
 }
 
-/** Whether a position is before another one of the same fleet. */
-function isBefore(a: StoredPosition, b: StoredPosition): boolean {
-  return a.id === b.id && (a.epoch < b.epoch || (a.epoch === b.epoch && a.seq < b.seq))
+/** How far a position is before another one of the same fleet: 0 if both are the same. */
+function leadOf(a: StoredPosition, b: StoredPosition): number {
+  return a.epoch - b.epoch || a.seq - b.seq
 }
 
 /** Heads that a process stores for the next one. */
@@ -212,35 +210,36 @@ export function fromStoredHeads(
   { epoch, seq, heads, others }: StoredHeads,
   trusted: TrustedKeys,
 ): FeedState | undefined {
-  const known = tryReadEpoch(new TextEncoder().encode(epoch), trusted)
-  if (known === undefined) return undefined
+  const epochData = new TextEncoder().encode(epoch)
+  const document = tryReadEpoch(epochData, trusted)
+  if (document === undefined) return undefined
   const served = new Map<string, Head>()
   const refusals = new Map<string, Refusal>()
   for (const { subject, text, ...place } of heads) {
     const data = new TextEncoder().encode(text)
     try {
-      const head = readVersionAt(data, trusted, parseHeadSubject(subject))
-      if (head.document.kind === 'skill')
-        served.set(subject, { ...head.place, ...place, manifest: head.document, data })
+      const manifest = readVersionAt(data, trusted, parseHeadSubject(subject))
+      const { channel, skill, kind } = manifest
+      if (kind === 'skill') served.set(subject, { channel, skill, ...place, manifest, data })
     } catch (thrown) {
       refusals.set(subject, { ...place, reason: toMessage(thrown) })
     }
   }
   return {
-    epoch: known,
+    epoch: { document, data: epochData },
     seq: refusals.size === 0 ? seq : 0,
     heads: served,
     refusals,
     announcements: new Map(),
     others: new Map(others.map(({ subject, ...other }) => [subject, other])),
-    awaited: listAwaited(known, served.values()),
+    awaited: listAwaited(document, served.values()),
     isRetaining: [...served.values()].some(head => head.seq === 0),
     isComplete: refusals.size === 0 && seq > 0,
   }
 }
 
 /** Returns the channels whose heads belong to an earlier epoch and are not in the stream. */
-function listAwaited({ document }: KnownEpoch, heads: Iterable<Head>): ReadonlySet<string> {
+function listAwaited(document: FleetEpoch, heads: Iterable<Head>): ReadonlySet<string> {
   const awaited = [...heads].filter(({ seq, manifest }) => seq === 0 && !isOfEpoch(manifest, document))
   return new Set(awaited.map(({ channel }) => channel))
 }

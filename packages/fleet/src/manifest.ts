@@ -123,6 +123,31 @@ export interface Announcement extends PublicationFields {
 export type VersionRecord = SkillVersion | SkillRemoval
 export type FleetDocument = VersionRecord | FleetEpoch | PublicationEnd | ChannelList | Announcement
 
+type Kind = FleetDocument['kind']
+
+/** What a field must be, and what it is otherwise. */
+interface FieldCheck {
+  readonly is: (value: unknown) => boolean
+  readonly fault: string
+}
+
+const TEXT: FieldCheck = { is: value => typeof value === 'string', fault: 'no text' }
+const WHOLE: FieldCheck = { is: Number.isSafeInteger, fault: 'no whole number' }
+const VERSION: FieldCheck = { is: value => WHOLE.is(value) && (value as number) >= 1, fault: WHOLE.fault }
+const OBJECT: FieldCheck = { is: isRecord, fault: 'no object' }
+const PART: FieldCheck = { is: isPublicationPart, fault: 'not valid' }
+const PUBLICATION = { fleet: TEXT, epoch: WHOLE, channel: TEXT, publishId: TEXT, publisher: TEXT, at: TEXT }
+const HEAD = { ...PUBLICATION, skill: TEXT, version: VERSION, publication: PART }
+/** The fields of each kind of document that a reader relies on. */
+const FIELDS: Readonly<Record<Kind, Readonly<Record<string, FieldCheck>>>> = {
+  epoch: { id: TEXT, epoch: WHOLE },
+  skill: { ...HEAD, frontmatter: OBJECT, skillFile: TEXT },
+  removal: HEAD,
+  publication: PUBLICATION,
+  list: { ...PUBLICATION, skills: OBJECT },
+  announcement: PUBLICATION,
+}
+
 const encoder = new TextEncoder()
 
 /** Describes a publication that begins now. */
@@ -168,30 +193,14 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
     throw invalid('it is not JSON', cause)
   }
   if (!isRecord(value)) throw invalid('it is no object')
-  switch (value['kind']) {
-    case 'epoch':
-      if (!Number.isSafeInteger(value['epoch'])) throw invalid('its epoch is no whole number')
-      if (typeof value['id'] !== 'string') throw invalid('its field id is no text')
-      return value as unknown as FleetEpoch
-    case 'removal':
-      checkVersionFields(value)
-      return value as unknown as SkillRemoval
-    case 'publication':
-      checkStatement(value)
-      return value as unknown as PublicationEnd
-    case 'list':
-      checkStatement(value)
-      if (!isRecord(value['skills'])) throw invalid('its list of skills is no object')
-      return value as unknown as ChannelList
-    case 'announcement':
-      checkStatement(value)
-      return { ...(value as unknown as Announcement), files: toFiles(value['files']) }
-    case 'skill':
-      checkVersionFields(value)
-      return toSkillVersion(value)
-    default:
-      throw invalid(`its kind is ${showValue(value['kind'])}; a newer release may be needed`)
-  }
+  const { kind } = value
+  const fields = typeof kind === 'string' && Object.hasOwn(FIELDS, kind) ? FIELDS[kind as Kind] : undefined
+  if (fields === undefined) throw invalid(`its kind is ${showValue(kind)}; a newer release may be needed`)
+  for (const [name, { is, fault }] of Object.entries(fields))
+    if (!is(value[name])) throw invalid(`its ${name} is ${fault}`)
+  const document = value as unknown as FleetDocument
+  if (document.kind === 'skill') return toSkillVersion(document)
+  return document.kind === 'announcement' ? { ...document, files: toFiles(document.files) } : document
 }
 
 /**
@@ -199,12 +208,12 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
  * @param fleet the fleet that it must belong to, if this is known
  * @throws {SkillError} UNTRUSTED, SKILL_INVALID
  */
-export function readVersionAt<P extends HeadPlace>(
+export function readVersionAt(
   data: Uint8Array,
   trusted: TrustedKeys,
-  place: P | undefined,
+  place: HeadPlace | undefined,
   fleet?: string,
-): { readonly place: P; readonly document: VersionRecord } {
+): VersionRecord {
   if (place === undefined) throw invalid('its subject is no place of a skill')
   const document = readDocument(data, trusted)
   if (document.kind !== 'skill' && document.kind !== 'removal')
@@ -212,11 +221,15 @@ export function readVersionAt<P extends HeadPlace>(
   const { channel, skill } = document
   if (channel !== place.channel || skill !== place.skill) throw invalid(`it belongs to ${channel}/${skill}`)
   if (fleet !== undefined && document.fleet !== fleet) throw invalid('it belongs to another fleet')
-  return { place, document }
+  return document
 }
 
-/** Reads a document. Returns `undefined` if the document is not valid or not trusted. */
-export function tryReadDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocument | undefined {
+/** Reads a document. Returns `undefined` if there is none, or it is not valid or not trusted. */
+export function tryReadDocument(
+  data: Uint8Array | undefined,
+  trusted: TrustedKeys,
+): FleetDocument | undefined {
+  if (data === undefined) return undefined
   try {
     return readDocument(data, trusted)
   } catch (thrown) {
@@ -226,7 +239,8 @@ export function tryReadDocument(data: Uint8Array, trusted: TrustedKeys): FleetDo
 }
 
 /** Returns the public keys that a document names as its signers. The signatures are not checked. */
-export function listSigners(data: Uint8Array): readonly string[] {
+export function listSigners(data: Uint8Array | undefined): readonly string[] {
+  if (data === undefined) return []
   const [, ...rest] = (decodeText(data) ?? '').split('\n')
   return rest.flatMap(parseSignature).map(({ key }) => key)
 }
@@ -241,23 +255,8 @@ function parseSignature(line: string): readonly ManifestSignature[] {
   return key === undefined || value === undefined ? [] : [{ key, value: Buffer.from(value, 'base64url') }]
 }
 
-function checkStatement(value: Readonly<Record<string, unknown>>): void {
-  for (const name of ['fleet', 'channel', 'publishId', 'publisher', 'at'])
-    if (typeof value[name] !== 'string') throw invalid(`its field ${name} is no text`)
-  if (!Number.isSafeInteger(value['epoch'])) throw invalid('its epoch is no whole number')
-}
-
-function checkVersionFields(value: Readonly<Record<string, unknown>>): void {
-  checkStatement(value)
-  if (typeof value['skill'] !== 'string') throw invalid('its field skill is no text')
-  const { version, publication } = value
-  if (!Number.isSafeInteger(version) || (version as number) < 1)
-    throw invalid('its version is no whole number')
-  if (publication !== undefined && !isPublicationPart(publication))
-    throw invalid('its publication is not valid')
-}
-
 function isPublicationPart(value: unknown): boolean {
+  if (value === undefined) return true
   if (!isRecord(value)) return false
   const { index, count } = value as Partial<NonNullable<VersionFields['publication']>>
   const isIndex = Number.isSafeInteger(index) && (index as number) >= 0
@@ -265,17 +264,15 @@ function isPublicationPart(value: unknown): boolean {
 }
 
 /** Checks everything that a reader relies on, because a manifest comes from another machine. */
-function toSkillVersion(value: Readonly<Record<string, unknown>>): SkillVersion {
-  const { frontmatter, skillFile, files, revision } = value
-  if (!isRecord(frontmatter)) throw invalid('its frontmatter is no object')
-  if (typeof skillFile !== 'string') throw invalid('it names no skill file')
+function toSkillVersion(version: SkillVersion): SkillVersion {
+  const { skillFile, files, revision } = version
   const checked = toFiles(files)
   const fault = findFilesFault(checked)
   if (fault !== undefined) throw invalid(fault)
   const sorted = sortFiles(checked)
   if (!sorted.some(({ path }) => path === skillFile)) throw invalid(`it has no file ${quote(skillFile)}`)
   if (revisionOf(sorted, nodeHasher) !== revision) throw invalid('its revision does not match its files')
-  return { ...(value as unknown as SkillVersion), files: sorted }
+  return { ...version, files: sorted }
 }
 
 /**

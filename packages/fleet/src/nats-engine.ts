@@ -44,8 +44,8 @@ import {
   type ServerFeatures,
 } from './server-version.ts'
 
-// The only file that sends requests to NATS. Requests of JetStream that the client marks as not stable (direct batch gets,
-// atomic batches) are written here in the wire format of their specifications (ADR-31, ADR-50), which is stable.
+// Only this file and `nats-pages.ts` send requests to NATS. Requests of JetStream that the client marks as not stable (direct
+// batch gets, atomic batches) are written in the wire format of their specifications (ADR-31, ADR-50), which is stable.
 
 const NO_MESSAGES: MessagePage = { messages: [], pending: 0 }
 

@@ -2,6 +2,7 @@ import {
   headers as createHeaders,
   type Msg,
   type MsgHdrs,
+  MsgHdrsImpl,
   PermissionViolationError,
   TimeoutError,
 } from '@nats-io/transport-node'
@@ -110,13 +111,12 @@ export function fromLeader(
   subject: string,
   { seq, time, data = '', hdrs = '' }: LeaderMessage,
 ): StoredMessage {
-  const text = Buffer.from(hdrs, 'base64').toString()
   return {
     subject,
     seq,
     at: Date.parse(time),
     data: Buffer.from(data, 'base64'),
-    isMarker: /^KV-Operation: *(?:DEL|PURGE)/im.test(text) || /^Nats-Marker-Reason:/im.test(text),
+    isMarker: isMarker(MsgHdrsImpl.decode(Buffer.from(hdrs, 'base64'))),
   }
 }
 

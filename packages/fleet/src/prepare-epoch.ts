@@ -46,8 +46,8 @@ export async function prepareEpoch(
     // The clock of this machine may be wrong, and agents never go back to a lower epoch.
     const time = (await engine.readTime(HEADS)) ?? Date.now()
     // Agents may refuse the stored document, for example because it is not signed.
-    const before = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)?.document
-    const signers = stored === undefined ? [] : listSigners(stored.data)
+    const before = tryReadEpoch(stored?.data, fleet.trusted)
+    const signers = listSigners(stored?.data)
     const isOwn = stored !== undefined && isSignedBy(stored.data, signer)
     if (before !== undefined && !isNewEpoch && isOwn)
       return { step: { part: 'epoch', outcome: 'unchanged' }, document: before }
@@ -79,8 +79,8 @@ function nextEpoch(before: FleetEpoch | undefined, isNewEpoch: boolean, time: nu
 
 /** Returns the epoch of a fleet that nobody has signed yet. An epoch in the future could never be raised. */
 function readOpenEpoch(stored: StoredMessage | undefined, time: number): FleetEpoch | undefined {
-  if (stored === undefined || listSigners(stored.data).length > 0) return undefined
-  const document = tryReadEpoch(stored.data, NO_KEYS)?.document
+  if (listSigners(stored?.data).length > 0) return undefined
+  const document = tryReadEpoch(stored?.data, NO_KEYS)
   return document !== undefined && document.epoch <= time ? document : undefined
 }
 

@@ -1,13 +1,5 @@
-import {
-  createSkillRuntime,
-  type Diagnostic,
-  readFrontmatter,
-  type Skill,
-  SkillError,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { type Diagnostic, readFrontmatter, type Skill, type SkillRuntime } from '@skillstoke/core'
 import { describePlace, findIncludedSecret, isError, quote } from '@skillstoke/core/internal'
-import { directory } from '@skillstoke/core/node'
 import { findFilesFault } from './manifest.ts'
 
 /** A folder with a fault, which is not published. */
@@ -75,21 +67,6 @@ export function listAwaited(runtime: SkillRuntime): readonly string[] {
     .sources()
     .filter(({ diagnostics }) => diagnostics.some(({ code }) => code === 'SOURCE_AWAITED'))
   return [...new Set([...unread, ...fetching].map(({ label }) => label))]
-}
-
-/**
- * Reads a folder of skills, or the folder of one skill, for as long as `work` runs.
- * @throws {SkillError} NOT_FOUND if the folder does not exist or has no skill
- */
-export async function withFolder<T>(folder: string, work: (found: Publishable) => Promise<T>): Promise<T> {
-  await using runtime = await createSkillRuntime({ sources: [directory(folder, { trust: 'auto' })] })
-  const found = listServed(runtime)
-  if (found.skills.length === 0 && found.refused.length === 0)
-    throw new SkillError(
-      'NOT_FOUND',
-      `${quote(folder)} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
-    )
-  return await work(found)
 }
 
 /** Returns the frontmatter of a skill. Agents read a text that had to be repaired with the same repair. */

@@ -25,12 +25,12 @@ export async function findRestoredBackup(fleet: FleetConnection): Promise<string
     const engine = await fleet.open()
     const reports = await readReports(engine, MOST_REPORTS)
     const stored = await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
-    const epoch = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)
+    const epoch = tryReadEpoch(stored?.data, fleet.trusted)
     // Read last, so that no agent can be ahead of it without a reason.
     const stream = await engine.describeStream(HEADS)
     if (epoch === undefined || stream === undefined) return undefined
     const newest = stream.state.last_seq
-    const ahead = reports.filter(report => report.epoch === epoch.document.epoch && report.seq > newest)
+    const ahead = reports.filter(report => report.epoch === epoch.epoch && report.seq > newest)
     const [first] = ahead
     if (first === undefined) return undefined
     const hosts = new Set(ahead.map(({ host }) => host)).size

@@ -66,11 +66,7 @@ export class RetryTimer {
     ).unref()
   }
 
-  /** Begins with the shortest interval after the next failure. */
-  noteSuccess(): void {
-    this.#failures = 0
-  }
-
+  /** Stops the timer. The next failure begins with the shortest interval. */
   cancel(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

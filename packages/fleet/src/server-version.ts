@@ -1,3 +1,5 @@
+import { compare, parseSemVer } from '@nats-io/transport-node'
+
 /** Features that depend on the version of the server. Old servers ignore unknown options without an error. */
 export interface ServerFeatures {
   /** Batched direct gets and expiring messages: 2.11. */
@@ -23,10 +25,5 @@ export function featuresOf(version: string): ServerFeatures {
 
 /** Compares two versions such as `2.12.0`. */
 export function isAtLeast(version: string, least: string): boolean {
-  const [a, b] = [version, least].map(text => text.split(/[.-]/).slice(0, 3).map(Number))
-  for (let i = 0; i < 3; i++) {
-    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
-    if (difference !== 0) return difference > 0
-  }
-  return true
+  return compare(parseSemVer(version), parseSemVer(least)) >= 0
 }

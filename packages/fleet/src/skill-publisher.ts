@@ -1,5 +1,6 @@
-import { SkillError, type SkillRuntime } from '@skillstoke/core'
+import { createSkillRuntime, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, number, quote, whole } from '@skillstoke/core/internal'
+import { directory } from '@skillstoke/core/node'
 import { renewFiles, StoredPieces, uploadPieces } from './blobs.ts'
 import { type ChannelAuthor, ChannelChange, contentOf, notFound, toUnchanged } from './channel-change.ts'
 import { type CollectOptions, type CollectReport, collectGarbage } from './collect-garbage.ts'
@@ -15,7 +16,7 @@ import type {
   RollbackOptions,
 } from './publish-options.ts'
 import { planPublication } from './publish-plan.ts'
-import { listServed, type Publishable, withFolder } from './publishable.ts'
+import { listServed, type Publishable } from './publishable.ts'
 import { NEVER, retrying } from './retries.ts'
 import type { ManifestSigner } from './signing.ts'
 import { type LeaderHead, VersionLog } from './version-log.ts'
@@ -84,7 +85,8 @@ export class SkillPublisher {
    * Publishes the skills of a folder, or the skills that a runtime serves. Unchanged skills keep their version. A skill
    * that is broken is not published, and its last version stays. A skill whose files a rollback or a removal took back stays
    * as it is until it has other files.
-   * @throws {SkillError} CHANGED_SINCE_READ if another publisher was first; SKILL_NOT_FOUND for an unknown name;
+   * @throws {SkillError} CHANGED_SINCE_READ if another publisher was first; NOT_FOUND if the folder has no skill;
+   * SKILL_NOT_FOUND for an unknown name;
    * SKILL_INVALID if a named skill is broken; SOURCE_MISSING if a mirror would remove skills of a source that was not read;
    * INVALID_OPTION if the fleet needs a signer; TIMED_OUT if agents do not have the files in time; IO_FAILED
    */
@@ -95,9 +97,14 @@ export class SkillPublisher {
       const conflicting = names === undefined ? 'expect' : 'names'
       throw new SkillError('INVALID_OPTION', `isMirror does not go together with ${conflicting}`)
     }
-    if (typeof what === 'string')
-      return await withFolder(what, async found => await this.#publish(found, options))
-    return await this.#publish(listServed(what), options)
+    if (typeof what !== 'string') return await this.#publish(listServed(what), options)
+    await using runtime = await createSkillRuntime({ sources: [directory(what, { trust: 'auto' })] })
+    const found = listServed(runtime)
+    if (found.skills.length > 0 || found.refused.length > 0) return await this.#publish(found, options)
+    throw new SkillError(
+      'NOT_FOUND',
+      `${quote(what)} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
+    )
   }
 
   /** Removes a skill from a channel. @throws {SkillError} SKILL_NOT_FOUND, CHANGED_SINCE_READ, IO_FAILED */

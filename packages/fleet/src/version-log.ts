@@ -32,18 +32,18 @@ export interface LeaderHead {
 /** The versions of the skills of a fleet, read from the leader, which decides about commits. Waits for a new leader. */
 export class VersionLog {
   readonly #fleet: FleetConnection
-  readonly #engine: NatsEngine
-  readonly #signal: AbortSignal
+  readonly engine: NatsEngine
+  readonly signal: AbortSignal
 
   constructor(fleet: FleetConnection, engine: NatsEngine, signal: AbortSignal) {
     this.#fleet = fleet
-    this.#engine = engine
-    this.#signal = signal
+    this.engine = engine
+    this.signal = signal
   }
 
   /** Reads the newest message of a subject. @throws {SkillError} IO_FAILED */
   async readMessage(stream: string, subject: string): Promise<StoredMessage | undefined> {
-    return await retrying(this.#signal, async () => await this.#engine.readLast(stream, subject, 'leader'))
+    return await retrying(this.signal, async () => await this.engine.readLast(stream, subject, 'leader'))
   }
 
   /** Reads the head of a skill. @throws {SkillError} IO_FAILED */
@@ -91,10 +91,10 @@ export class VersionLog {
    */
   async store(record: VersionRecord, data: Uint8Array): Promise<void> {
     const subject = toRecordSubject(record.channel, record.skill, record.version)
-    await retrying(this.#signal, async () => {
+    await retrying(this.signal, async () => {
       for (let expectedSeq = 0; ; ) {
-        if (await this.#engine.tryStore({ subject, data, expectedSeq })) return
-        const stored = await this.#engine.readLast(RECORDS, subject, 'leader')
+        if (await this.engine.tryStore({ subject, data, expectedSeq })) return
+        const stored = await this.engine.readLast(RECORDS, subject, 'leader')
         if (this.#read(stored, record, this.#fleet.trusted) !== undefined) return
         expectedSeq = stored?.seq ?? 0
       }
@@ -112,8 +112,8 @@ export class VersionLog {
     onMessage: (message: StoredMessage) => void,
   ): Promise<void> {
     const subject = toRecordSubject(channel, skill, '*')
-    await retrying(this.#signal, async () => {
-      for await (const message of this.#engine.readFrom(RECORDS, 1, subject)) onMessage(message)
+    await retrying(this.signal, async () => {
+      for await (const message of this.engine.readFrom(RECORDS, 1, subject)) onMessage(message)
     })
   }
 
@@ -127,7 +127,7 @@ export class VersionLog {
     if (stored === undefined) return undefined
     const fleet = isOfAnyFleet ? undefined : this.#fleet.feed.state.epoch?.document.id
     try {
-      return readVersionAt(stored.data, trusted, place, fleet).document
+      return readVersionAt(stored.data, trusted, place, fleet)
     } catch (thrown) {
       if (SkillError.isInstance(thrown)) return undefined
       throw thrown
@@ -163,7 +163,7 @@ export async function readNewestRecords(
       continue
     }
     try {
-      const { document } = readVersionAt(data, trusted, place, fleet)
+      const document = readVersionAt(data, trusted, place, fleet)
       if (document.version !== place.version) throw new Error(`it is version ${document.version}`)
       const head = toHeadSubject(place)
       if ((newest.get(head)?.version ?? 0) < document.version) newest.set(head, document)
