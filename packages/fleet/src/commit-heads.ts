@@ -37,6 +37,8 @@ interface Member {
 
 /** The server accepts at most 1,000 messages in one batch. */
 const MAX_BATCH = 500
+/** What the headers of a message need at most. */
+const HEADER_BYTES = 4_096
 const AT_ONCE = 32
 
 /**
@@ -125,12 +127,13 @@ async function toMember(
   { engine, signer }: ChannelChange,
 ): Promise<Member> {
   const data = await writeDocument(document, signer)
-  if (data.length > engine.maxPayload - 4096)
+  const most = engine.maxPayload - HEADER_BYTES
+  if (data.length > most)
     throw new SkillError(
       'TOO_LARGE',
       'skill' in document
-        ? `the manifest of ${quote(document.skill)} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; the skill has too many files, or a long note or frontmatter`
-        : `the list of the channel ${document.channel} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; raise max_payload of the server`,
+        ? `the manifest of ${quote(document.skill)} has ${data.length} bytes, and the server accepts ${most}; the skill has too many files, or a long note or frontmatter`
+        : `the list of the channel ${document.channel} has ${data.length} bytes, and the server accepts ${most}; raise max_payload of the server`,
     )
   const subject = 'skill' in document ? toHeadSubject(document) : toStatementSubject(document)
   const isMarker = document.kind === 'removal'

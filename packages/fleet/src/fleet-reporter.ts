@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, defined, type KnownOptions, quote } from '@skillstoke/core/internal'
+import { checkOptions, defined, isError, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type AgentReport, MAX_ERRORS, MAX_TEXT } from './agent-report.ts'
 import { digestOfSet, listHeads } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
@@ -94,7 +94,7 @@ export class FleetReporter implements AsyncDisposable {
     const { runtime, sandbox } = this.#options
     const { current } = runtime
     const served = current.list().filter(({ source }) => source === this.#source.label)
-    const reports = current.reports().filter(({ source }) => source === this.#source.label)
+    const reports = this.#listReports()
     const { state, stale } = this.#fleet.feed
     const announcement = state.announcements.get(toAnnouncementSubject(this.#source.channel))
     const isPrefetched = announcement !== undefined && runtime.isStored(announcement)
@@ -105,16 +105,14 @@ export class FleetReporter implements AsyncDisposable {
         .filter(({ severity }) => severity !== 'info')
         .map(({ message }) => message),
       ...reports.flatMap(({ name, diagnostics }) =>
-        diagnostics
-          .filter(({ severity }) => severity === 'error')
-          .map(({ message }) => `${name}: ${message}`),
+        diagnostics.filter(isError).map(({ message }) => `${name}: ${message}`),
       ),
     ]
     return {
       ...this.#identity,
       digest: digestOfSet(served),
       skills: served.length,
-      held: this.#listHeld().length,
+      held: reports.filter(isHeld).length,
       generation: { number: current.number, digest: current.digest },
       seq: state.seq,
       ...defined({
@@ -149,13 +147,8 @@ export class FleetReporter implements AsyncDisposable {
     await this.close()
   }
 
-  #listHeld(): readonly SkillReport[] {
-    return this.#options.runtime.current
-      .reports()
-      .filter(
-        ({ source, status }) =>
-          source === this.#source.label && (status === 'pending' || status === 'rejected'),
-      )
+  #listReports(): readonly SkillReport[] {
+    return this.#options.runtime.current.reports().filter(({ source }) => source === this.#source.label)
   }
 
   /** Measures how long the newest served version was on its way. */
@@ -179,13 +172,22 @@ export class FleetReporter implements AsyncDisposable {
     this.#soon = undefined
     try {
       const engine = await this.#fleet.open()
-      this.#held = new Set(this.#listHeld().map(({ name }) => name))
+      this.#held = new Set(
+        this.#listReports()
+          .filter(isHeld)
+          .map(({ name }) => name),
+      )
       const data = new TextEncoder().encode(JSON.stringify(this.report))
       if (!this.#isClosed) engine.send({ subject: this.#subject, data })
     } catch {
       // The next report comes within 20 seconds.
     }
   }
+}
+
+/** Whether a newer revision waits for approval, or was rejected. */
+function isHeld({ status }: SkillReport): boolean {
+  return status === 'pending' || status === 'rejected'
 }
 
 /** @throws {SkillError} INVALID_OPTION */

@@ -51,10 +51,6 @@ function withChannel(command: Command): Command {
   return command.option('--channel <name>', 'channel (default: stable)')
 }
 
-function parseVersion(value: string): number {
-  return parseCount(value)
-}
-
 /** 0 is allowed, and means that the skill must not exist. */
 function parseExpected(value: string): number {
   return value === '0' ? 0 : parseCount(value)
@@ -139,7 +135,7 @@ function addChanges(fleet: Command): void {
   withChannel(withChange(fleet.command('rollback')))
     .description('publish the files of an earlier version again, as a new version')
     .argument('<skill>', 'name of the skill')
-    .option('--to <version>', 'version (default: the newest one with other files)', parseVersion)
+    .option('--to <version>', 'version (default: the newest one with other files)', parseCount)
     .option('--expect <version>', 'fail unless the skill has this version now', parseExpected)
     .addHelpText(
       'after',
