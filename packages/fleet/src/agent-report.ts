@@ -1,6 +1,7 @@
-import type { Digest } from '@skillstoke/core'
+import { type Digest, SkillError } from '@skillstoke/core'
 import { decodeUnmarkedText } from '@skillstoke/core/internal'
-import { isChannel, toAgentSubject } from './fleet-subjects.ts'
+import { AGENTS, isChannel, toAgentSubject } from './fleet-subjects.ts'
+import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
 
 /** What one process reports about itself. */
@@ -79,10 +80,32 @@ const CHECKS: Readonly<Record<keyof AgentReport, Check>> = {
 }
 
 /**
+ * Reads the newest reports of all agents. A fleet without the stream of the reports has none.
+ * @param most how many messages are read
+ */
+export async function readReports(
+  engine: NatsEngine,
+  most: number = Infinity,
+): Promise<readonly AgentReport[]> {
+  // A report that arrives while others are read replaces the earlier one.
+  const reports = new Map<string, AgentReport | undefined>()
+  let count = 0
+  try {
+    for await (const message of engine.readFrom(AGENTS, 1)) {
+      reports.set(message.subject, readReport(message))
+      if (++count === most) break
+    }
+  } catch (thrown) {
+    if (!SkillError.isInstance(thrown, 'IO_FAILED') || thrown.data['isMissing'] !== true) throw thrown
+  }
+  return [...reports.values()].filter(report => report !== undefined)
+}
+
+/**
  * Reads the report of another machine. Returns `undefined` unless each field is valid, and the report names the host and the
  * agent of its subject: the server permits each host only its own subjects.
  */
-export function readReport({ subject, data, isMarker }: StoredMessage): AgentReport | undefined {
+function readReport({ subject, data, isMarker }: StoredMessage): AgentReport | undefined {
   if (isMarker) return undefined
   const value = parseObject(data)
   const isValid = Object.entries(CHECKS).every(([field, check]) => check(value[field]))
@@ -96,4 +119,9 @@ function parseObject(data: Uint8Array): Readonly<Record<string, unknown>> {
   } catch {
     return {}
   }
+}
+
+/** Compares two agents by their hosts and names. */
+export function compareAgents(a: AgentReport, b: AgentReport): number {
+  return `${a.host} ${a.agent}` < `${b.host} ${b.agent}` ? -1 : 1
 }

@@ -4,9 +4,9 @@ import { digestOf, mapConcurrently, quote } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { BLOBS, toBlobSubject } from './fleet-subjects.ts'
 import { CHUNK_BYTES, type ManifestFile } from './manifest.ts'
-import type { NatsEngine, StreamDescription } from './nats-engine.ts'
-import type { StoredMessage } from './nats-messages.ts'
-import { retrying } from './retrying.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { StoredMessage, StreamDescription } from './nats-messages.ts'
+import { retrying } from './retries.ts'
 
 /**
  * A publisher stores a piece anew if the stored one is older. So a collection that keeps everything younger than this, and
@@ -52,12 +52,12 @@ export class StoredPieces {
   }
 
   has(digest: Digest): boolean {
-    return this.#subjects.has(toBlobSubject(hexOf(digest)))
+    return this.#subjects.has(toBlobSubject(digest))
   }
 
   /** Adds what this program has uploaded. */
   async add(engine: NatsEngine, pieces: readonly Piece[]): Promise<void> {
-    for (const { digest } of pieces) this.#subjects.add(toBlobSubject(hexOf(digest)))
+    for (const { digest } of pieces) this.#subjects.add(toBlobSubject(digest))
     this.#end = nameEnd(await engine.describeStream(BLOBS))
   }
 }
@@ -75,11 +75,11 @@ export async function uploadPieces(
   onPiece: (bytes: number) => void,
 ): Promise<number> {
   let total = 0
-  const readTime = createClock(engine, signal)
+  const now = await startClock(engine, signal)
   const upload = async ({ digest, bytes }: Piece): Promise<void> => {
     const isNew = await engine.sending.run(
       bytes.length,
-      async () => await retrying(signal, async () => await uploadPiece(engine, digest, bytes, readTime)),
+      async () => await retrying(signal, async () => await uploadPiece(engine, digest, bytes, now)),
     )
     if (isNew) total += bytes.length
     onPiece(bytes.length)
@@ -93,9 +93,9 @@ async function uploadPiece(
   engine: NatsEngine,
   digest: Digest,
   data: Uint8Array,
-  readTime: ServerClock,
+  now: () => number,
 ): Promise<boolean> {
-  const subject = toBlobSubject(hexOf(digest))
+  const subject = toBlobSubject(digest)
   // A collection may remove the stored piece between two requests.
   for (;;) {
     if (await engine.tryStore({ subject, data, expectedSeq: 0 })) return true
@@ -103,7 +103,7 @@ async function uploadPiece(
     if (stored === undefined) continue
     // Somebody may have stored other bytes under the digest.
     const isRight = digestOf(stored.data, nodeHasher) === digest
-    if (isRight && (await renewPiece(engine, stored, data, readTime))) return false
+    if (isRight && (await renewPiece(engine, stored, data, now))) return false
     if (!isRight && (await engine.tryStore({ subject, data, expectedSeq: stored.seq }))) return true
   }
 }
@@ -117,23 +117,17 @@ export async function renewFiles(
   files: readonly ManifestFile[],
   signal: AbortSignal,
 ): Promise<void> {
-  const readTime = createClock(engine, signal)
-  const renew = async ({
-    path,
-    digest,
-  }: {
-    readonly path: string
-    readonly digest: Digest
-  }): Promise<void> => {
-    const subject = toBlobSubject(hexOf(digest))
+  const now = await startClock(engine, signal)
+  const renew = async ([digest, path]: readonly [Digest, string]): Promise<void> => {
+    const subject = toBlobSubject(digest)
     for (;;) {
       const stored = await retrying(signal, async () => await engine.readLast(BLOBS, subject, 'leader'))
       if (stored === undefined)
         throw new SkillError('REVISION_NOT_FOUND', `the content of ${quote(path)} was collected`)
-      if (await retrying(signal, async () => await renewPiece(engine, stored, stored.data, readTime))) return
+      if (await retrying(signal, async () => await renewPiece(engine, stored, stored.data, now))) return
     }
   }
-  const pieces = files.flatMap(file => piecesOf(file).map(digest => ({ path: file.path, digest })))
+  const pieces = files.flatMap(file => piecesOf(file).map(digest => [digest, file.path] as const))
   await mapConcurrently(pieces, renew, AT_ONCE, signal)
 }
 
@@ -142,31 +136,22 @@ async function renewPiece(
   engine: NatsEngine,
   stored: StoredMessage,
   data: Uint8Array,
-  readTime: ServerClock,
+  now: () => number,
 ): Promise<boolean> {
   const { subject, seq, at } = stored
-  if ((await readTime()) - at < RENEW_AFTER_MS) return true
+  if (now() - at < RENEW_AFTER_MS) return true
   return await engine.tryStore({ subject, data, expectedSeq: seq })
 }
 
-/** Returns the wall time of the servers, in milliseconds since the epoch. */
-type ServerClock = () => Promise<number>
-
 /**
- * Creates a clock that asks the servers once. The clock of this machine must not decide, because the servers have stored the
- * pieces with their own time. If a server does not tell its time, every piece counts as old.
+ * Asks the servers once for their wall time, in milliseconds since the epoch, and returns a clock. The clock of this machine
+ * must not decide, because the servers have stored the pieces with their own time. If a server does not tell its time, every
+ * piece counts as old.
  */
-function createClock(engine: NatsEngine, signal: AbortSignal): ServerClock {
-  const ask = async (): Promise<() => number> => {
-    const askedAt = performance.now()
-    const time = (await retrying(signal, async () => await engine.readTime(BLOBS))) ?? Infinity
-    return () => time + performance.now() - askedAt
-  }
-  let asking: ReturnType<typeof ask> | undefined
-  return async () => {
-    asking ??= ask()
-    return (await asking)()
-  }
+async function startClock(engine: NatsEngine, signal: AbortSignal): Promise<() => number> {
+  const askedAt = performance.now()
+  const time = (await retrying(signal, async () => await engine.readTime(BLOBS))) ?? Infinity
+  return () => time + performance.now() - askedAt
 }
 
 /**
@@ -200,7 +185,7 @@ async function downloadPiece(
 ): Promise<Uint8Array> {
   for (let attempt = 0; ; attempt++) {
     signal.throwIfAborted()
-    const stored = await engine.readLast(BLOBS, toBlobSubject(hexOf(digest)), 'any')
+    const stored = await engine.readLast(BLOBS, toBlobSubject(digest), 'any')
     if (stored !== undefined && digestOf(stored.data, nodeHasher) === digest) return stored.data
     if (stored !== undefined)
       throw new SkillError('IO_FAILED', `the content of ${quote(path)} does not match its digest ${digest}`)
@@ -208,8 +193,4 @@ async function downloadPiece(
       throw new SkillError('IO_FAILED', `the servers have no content for ${quote(path)} (${digest})`)
     await sleep(LAG_MS * 3 ** attempt, undefined, { signal })
   }
-}
-
-export function hexOf(digest: Digest): string {
-  return digest.slice('sha256:'.length)
 }

@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { type Digest, SkillError } from '@skillstoke/core'
-import { checkValue, mapConcurrently, quote, whole } from '@skillstoke/core/internal'
-import { renewFiles } from './blobs.ts'
+import { checkValue, defined, mapConcurrently, quote, whole } from '@skillstoke/core/internal'
 import { commitHeads, type PlannedDocument, type PlannedHead } from './commit-heads.ts'
-import { type KnownEpoch, tryReadEpoch } from './feed-state.ts'
+import { listStored, tryReadEpoch } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
   checkChannel,
@@ -15,9 +13,12 @@ import {
 } from './fleet-subjects.ts'
 import {
   type ChannelList,
+  describePublication,
+  type FleetEpoch,
   isSignedBy,
   listSigners,
   type ManifestFile,
+  type PublicationFields,
   type SkillRemoval,
   type SkillVersion,
   tryReadDocument,
@@ -27,19 +28,14 @@ import {
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import type { ChannelOptions, PublishedSkill, PublishReport } from './publish-options.ts'
-import { retrying } from './retrying.ts'
+import { NEVER, retrying } from './retries.ts'
 import type { ManifestSigner } from './signing.ts'
-import { listStored } from './skill-set.ts'
-import { findNewestVersion, hasRecord, type LeaderHead, readLeaderHead, storeRecord } from './version-log.ts'
+import { type LeaderHead, VersionLog } from './version-log.ts'
 
 const AT_ONCE = 32
-const NEVER = new AbortController().signal
 
-/** What is to be committed, and what stays. */
-export interface Plan {
-  readonly planned: readonly PlannedHead[]
-  readonly unchanged: readonly PublishedSkill[]
-}
+/** What happens to one skill: a head to commit, or nothing. */
+export type Decision = PlannedHead | PublishedSkill
 
 /** What a new version of a skill contains. */
 export type VersionContent = Pick<
@@ -51,7 +47,7 @@ export type VersionContent = Pick<
 export interface ChannelAuthor {
   readonly fleet: FleetConnection
   readonly signer: ManifestSigner | undefined
-  readonly publisher: string
+  readonly publisher: string | undefined
 }
 
 /** One call that changes a channel: reads the heads from the leader, plans new versions, and commits them. */
@@ -61,19 +57,24 @@ export class ChannelChange {
   readonly signal: AbortSignal
   readonly fleet: FleetConnection
   readonly signer: ManifestSigner | undefined
-  readonly #author: ChannelAuthor
+  readonly log: VersionLog
+  /** What everything that this call stores has in common. */
+  readonly publication: PublicationFields
   readonly #options: ChannelOptions
-  readonly #epoch: KnownEpoch
-  readonly publishId: string = randomUUID()
 
-  private constructor(author: ChannelAuthor, engine: NatsEngine, epoch: KnownEpoch, options: ChannelOptions) {
-    this.engine = engine
-    this.#epoch = epoch
+  private constructor(
+    { fleet, signer, publisher }: ChannelAuthor,
+    log: VersionLog,
+    epoch: FleetEpoch,
+    options: ChannelOptions,
+  ) {
     this.channel = options.channel ?? DEFAULT_CHANNEL
-    this.signal = options.signal ?? NEVER
-    this.fleet = author.fleet
-    this.signer = author.signer
-    this.#author = author
+    this.engine = log.engine
+    this.signal = log.signal
+    this.log = log
+    this.fleet = fleet
+    this.signer = signer
+    this.publication = describePublication(epoch, this.channel, publisher)
     this.#options = options
   }
 
@@ -93,15 +94,16 @@ export class ChannelChange {
       )
     const engine = await fleet.open()
     const { signal = NEVER } = options
+    const log = new VersionLog(fleet, engine, signal)
     // Fails at once if there is no stream. Later requests wait for a new leader, and cannot tell this from no stream.
-    const epoch = await retrying(signal, async () => await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader'))
-    const isSigned = epoch !== undefined && listSigners(epoch.data).length > 0
+    const epoch = await log.readMessage(HEADS, EPOCH_SUBJECT)
+    const isSigned = listSigners(epoch?.data).length > 0
     if (signer === undefined && (fleet.trusted.isRequired || isSigned))
       throw new SkillError(
         'INVALID_OPTION',
         'the agents of this fleet trust only signed versions; name the signing key with the option signer, or with --signing-key',
       )
-    const known = epoch === undefined ? undefined : tryReadEpoch(epoch.data, fleet.trusted)
+    const known = tryReadEpoch(epoch?.data, fleet.trusted)
     if (known === undefined)
       throw new SkillError(
         'IO_FAILED',
@@ -111,14 +113,13 @@ export class ChannelChange {
     // Names and unchanged skills are read from any replica, which may be behind the leader.
     fleet.feed.expect(stream?.state.last_seq ?? 0)
     await retrying(signal, async () => await fleet.feed.reload())
-    return new ChannelChange(author, engine, known, options)
+    return new ChannelChange(author, log, known, options)
   }
 
   /** Reads the live head of a skill. @throws {SkillError} CHANGED_SINCE_READ if it has not the expected version */
   async readHead(name: string): Promise<LeaderHead> {
     const { expect } = this.#options
-    const place = { channel: this.channel, skill: name }
-    const head = await readLeaderHead(this.fleet, this.engine, place, this.signal)
+    const head = await this.log.readHead({ channel: this.channel, skill: name })
     const version = head.record?.kind === 'skill' ? head.record.version : 0
     if (expect === undefined || expect === version) return head
     throw new SkillError(
@@ -132,7 +133,7 @@ export class ChannelChange {
   listNames(channel: string): readonly string[] {
     const { state, waiting } = this.fleet.feed
     const waitingHere = [...waiting.values()]
-      .map(({ place }) => place)
+      .map(({ document }) => document)
       .filter(each => each.channel === channel)
     const places = [...listStored(state, channel), ...waitingHere]
     return [...new Set(places.map(({ skill }) => skill))].sort()
@@ -171,36 +172,31 @@ export class ChannelChange {
 
   /** Returns the list of the channel for this epoch; `undefined` if the channel is not filled. */
   async readList(): Promise<ChannelList | undefined> {
-    const stored = await this.#readStoredList()
-    const list = stored === undefined ? undefined : tryReadDocument(stored.data, this.fleet.trusted)
-    const { id, epoch } = this.#epoch.document
-    return list?.kind === 'list' && list.fleet === id && list.epoch === epoch ? list : undefined
+    const list = tryReadDocument((await this.#readStoredList())?.data, this.fleet.trusted)
+    const { fleet, epoch } = this.publication
+    return list?.kind === 'list' && list.fleet === fleet && list.epoch === epoch ? list : undefined
   }
 
-  /** Plans the list that says that the channel has all its skills after a plan. */
-  async planFilling({ planned }: Plan): Promise<PlannedDocument<ChannelList>> {
+  /** Plans the list that says that the channel has all its skills after the decisions. */
+  async planFilling(decisions: readonly Decision[]): Promise<PlannedDocument<ChannelList>> {
     const served = listStored(this.fleet.feed.state, this.channel)
     const skills = new Map(served.map(({ skill, manifest }) => [skill, manifest.version]))
-    for (const { record } of planned)
+    for (const { record } of listPlanned(decisions))
       if (record.kind === 'skill') skills.set(record.skill, record.version)
       else skills.delete(record.skill)
-    const document: ChannelList = {
-      kind: 'list',
-      ...this.#describePublication(),
-      skills: Object.fromEntries(skills),
+    return {
+      document: { kind: 'list', ...this.publication, skills: Object.fromEntries(skills) },
+      expectedSeq: (await this.#readStoredList())?.seq ?? 0,
     }
-    const expectedSeq = (await this.#readStoredList())?.seq ?? 0
-    return { document, expectedSeq }
   }
 
   async #readStoredList(): Promise<StoredMessage | undefined> {
-    const subject = toStatementSubject({ kind: 'list', channel: this.channel })
-    return await retrying(this.signal, async () => await this.engine.readLast(HEADS, subject, 'leader'))
+    return await this.log.readMessage(HEADS, toStatementSubject({ kind: 'list', channel: this.channel }))
   }
 
   /** Names the files that agents shall retrieve before the commit. Without files, ends the announcement. */
   async announce(files: readonly ManifestFile[]): Promise<void> {
-    const document = { kind: 'announcement', ...this.#describePublication(), files } as const
+    const document = { kind: 'announcement', ...this.publication, files } as const
     const isMarker = files.length === 0
     const data = isMarker ? new Uint8Array() : await writeDocument(document, this.signer)
     const subject = toAnnouncementSubject(this.channel)
@@ -220,74 +216,56 @@ export class ChannelChange {
     )
   }
 
-  /** Decides about several skills: plans a new head, or says what happens without one. */
+  /** Decides about several skills. */
   async plan(
     names: readonly string[],
-    decide: (name: string, head: LeaderHead) => Promise<PlannedHead | PublishedSkill>,
-  ): Promise<Plan> {
-    const { onProgress } = this.#options
+    decide: (name: string, head: LeaderHead) => Promise<Decision>,
+  ): Promise<readonly Decision[]> {
     let done = 0
-    const decideOne = async (name: string): Promise<PlannedHead | PublishedSkill> => {
+    const decideOne = async (name: string): Promise<Decision> => {
       const decision = await decide(name, await this.readHead(name))
-      onProgress?.({ step: 'compare', done: ++done, total: names.length })
+      this.#options.onProgress?.({ step: 'compare', done: ++done, total: names.length })
       return decision
     }
-    const decisions = await mapConcurrently([...new Set(names)], decideOne, AT_ONCE, this.signal)
-    return {
-      planned: decisions.filter(each => 'record' in each),
-      unchanged: decisions.filter(each => 'outcome' in each),
-    }
+    return await mapConcurrently([...new Set(names)], decideOne, AT_ONCE, this.signal)
   }
 
   /** Plans a version of a skill. Its number follows all known numbers of the skill. */
   async planVersion(
-    name: string,
+    skill: string,
     head: LeaderHead,
     content: VersionContent,
-    { least = 1 }: { readonly least?: number } = {},
+    least: number = 1,
   ): Promise<PlannedHead> {
-    const version = Math.max(least, (await this.#findNewest(name, head)) + 1)
-    return { head, record: { kind: 'skill', ...content, ...this.#describe(name, version) } }
-  }
-
-  /** Plans a new head for a skill, with the content of its newest version. */
-  async planAgain(head: LeaderHead, newest: VersionRecord): Promise<PlannedHead> {
-    if (newest.kind === 'removal') return await this.planRemoval(newest.skill, head)
-    const { publication: _earlier, ...content } = newest
-    return await this.planVersion(newest.skill, head, content, { least: newest.version + 1 })
+    const fields = await this.#describe(skill, head)
+    const version = Math.max(least, fields.version)
+    return { head, record: { kind: 'skill', ...content, ...fields, version } }
   }
 
   /** Plans the removal of a skill. The skill may have a head that agents refuse. */
   async planRemoval(
-    name: string,
+    skill: string,
     head: LeaderHead,
-    { isMirrored = false }: { readonly isMirrored?: boolean } = {},
+    fields: Pick<SkillRemoval, 'isMirrored'> = {},
   ): Promise<PlannedHead> {
-    const version = (await this.#findNewest(name, head)) + 1
-    const record: SkillRemoval = {
-      kind: 'removal',
-      ...this.#describe(name, version),
-      ...(isMirrored ? { isMirrored } : {}),
-    }
-    return { head, record }
-  }
-
-  /** Keeps files from a garbage collection that runs at the same time. @throws {SkillError} REVISION_NOT_FOUND */
-  async renewFiles(files: readonly ManifestFile[]): Promise<void> {
-    await renewFiles(this.engine, files, this.signal)
+    return { head, record: { kind: 'removal', ...(await this.#describe(skill, head)), ...fields } }
   }
 
   /**
-   * Commits a plan, unless the call is a dry run.
-   * @param filling the list of the channel, if the plan fills the channel
+   * Commits what was planned, unless the call is a dry run.
+   * @param filling the list of the channel, if the call fills the channel
    * @throws {SkillError} CHANGED_SINCE_READ, TOO_LARGE, IO_FAILED
    */
-  async commit({ planned, unchanged }: Plan, filling?: PlannedDocument<ChannelList>): Promise<PublishReport> {
-    const { channel } = this
+  async commit(
+    decisions: readonly Decision[],
+    filling?: PlannedDocument<ChannelList>,
+  ): Promise<PublishReport> {
+    const planned = listPlanned(decisions)
     const committed = this.#options.isDryRun === true ? undefined : await this.#write(planned, filling)
     const changed = planned.map((each, index) => toPublished(each, committed?.[index]))
+    const unchanged = decisions.filter(each => 'outcome' in each)
     return {
-      channel,
+      channel: this.channel,
       skills: [...changed, ...unchanged].sort(compareNames),
       refused: [],
       uploadedBytes: 0,
@@ -295,73 +273,42 @@ export class ChannelChange {
     }
   }
 
-  /** Returns the sequences of the commits. */
+  /** Returns the sequences of the commits. @throws {SkillError} CHANGED_SINCE_READ if agents refuse them in a new epoch */
   async #write(
     planned: readonly PlannedHead[],
     filling: PlannedDocument<ChannelList> | undefined,
   ): Promise<readonly number[]> {
-    const { fleet, engine, signal } = this
-    const { onProgress } = this.#options
+    const { fleet, log, signal } = this
     const complete = async ({ head: { record, stored } }: PlannedHead): Promise<void> => {
-      if (record === undefined || stored === undefined) return
-      await retrying(signal, async () => await storeRecord(fleet, engine, record, stored.data))
+      if (record !== undefined && stored !== undefined) await log.store(record, stored.data)
     }
     await mapConcurrently(planned, complete, AT_ONCE, signal)
-    const onCommitted = (done: number): void => onProgress?.({ step: 'commit', done, total: planned.length })
-    const { signer } = this
-    const publication = { ...this.#describePublication(), filling }
-    const seqs = await commitHeads(engine, planned, publication, { fleet, signer, signal, onCommitted })
+    const onCommitted = (done: number): void =>
+      this.#options.onProgress?.({ step: 'commit', done, total: planned.length })
+    const seqs = await commitHeads(this, planned, filling, onCommitted)
     fleet.feed.expect(Math.max(0, ...seqs))
-    await this.#assertSameEpoch()
-    return seqs
-  }
-
-  /** @throws {SkillError} CHANGED_SINCE_READ if agents refuse what was committed, because a new epoch has begun */
-  async #assertSameEpoch(): Promise<void> {
-    const { engine, signal } = this
-    const stored = await retrying(signal, async () => await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader'))
-    const now = stored === undefined ? undefined : tryReadEpoch(stored.data, this.fleet.trusted)?.document
-    const { id, epoch } = this.#epoch.document
-    if (now?.id === id && now.epoch === epoch) return
+    const stored = await log.readMessage(HEADS, EPOCH_SUBJECT)
+    const now = tryReadEpoch(stored?.data, fleet.trusted)
+    if (now?.id === this.publication.fleet && now.epoch === this.publication.epoch) return seqs
     throw new SkillError(
       'CHANGED_SINCE_READ',
       'the fleet has begun a new epoch in the meantime; publish again',
     )
   }
 
-  /** Returns the newest version of a skill; 0 if it had none. Versions that are not trusted count too. */
-  async #findNewest(name: string, { record, stored }: LeaderHead): Promise<number> {
-    const place = { channel: this.channel, skill: name }
-    const newest = record?.version ?? 0
-    // The head may be missing or refused, or may have been replaced by an earlier one. Then the records tell more.
-    const hasNewer =
-      record === undefined || (await hasRecord(this.engine, { ...place, version: newest + 1 }, this.signal))
-    if (!hasNewer) return newest
-    return await findNewestVersion(this.engine, place, { newest, stored, signal: this.signal })
+  async #describe(skill: string, head: LeaderHead) {
+    const version = (await this.log.findNewest({ channel: this.channel, skill }, head)) + 1
+    return { ...this.publication, skill, version, ...defined({ note: this.#options.note }) }
   }
+}
 
-  #describe(skill: string, version: number) {
-    const { note } = this.#options
-    const { fleet, epoch, ...publication } = this.#describePublication()
-    return { fleet, epoch, skill, version, ...publication, ...(note === undefined ? {} : { note }) }
-  }
-
-  #describePublication() {
-    const { id, epoch } = this.#epoch.document
-    return {
-      fleet: id,
-      epoch,
-      channel: this.channel,
-      publishId: this.publishId,
-      publisher: this.#author.publisher,
-      at: new Date().toISOString(),
-    }
-  }
+export function listPlanned(decisions: readonly Decision[]): readonly PlannedHead[] {
+  return decisions.filter(each => 'record' in each)
 }
 
 /** Returns what a version contains, without what belongs to its place and its author. */
 export function contentOf({ revision, frontmatter, skillFile, files, note }: SkillVersion): VersionContent {
-  return { revision, frontmatter, skillFile, files, ...(note === undefined ? {} : { note }) }
+  return { revision, frontmatter, skillFile, files, ...defined({ note }) }
 }
 
 export function compareNames(a: { readonly name: string }, b: { readonly name: string }): number {
@@ -387,8 +334,10 @@ function toPublished(
     name: record.skill,
     outcome: record.kind === 'skill' ? 'published' : 'removed',
     version: record.version,
-    ...(before?.kind === 'skill' ? { previousVersion: before.version } : {}),
-    ...(record.kind === 'skill' ? { revision: record.revision } : {}),
-    ...(seq === undefined ? {} : { seq }),
+    ...defined({
+      previousVersion: before?.kind === 'skill' ? before.version : undefined,
+      revision: record.kind === 'skill' ? record.revision : undefined,
+      seq,
+    }),
   }
 }

@@ -1,6 +1,6 @@
 import { checkOptions, digestOf, type KnownOptions, number, whole } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
-import { hexOf, piecesOf } from './blobs.ts'
+import { piecesOf } from './blobs.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
   ALL_BLOBS,
@@ -10,6 +10,7 @@ import {
   parseRecordSubject,
   RECORDS,
   toBlobSubject,
+  toHeadSubject,
 } from './fleet-subjects.ts'
 import { tryReadDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
@@ -50,16 +51,8 @@ export interface CollectReport {
 export const DEFAULT_KEEP_VERSIONS = 20
 export const DEFAULT_GRACE_MS: number = 7 * 86_400_000
 
-/** A stored message, without its content. */
-interface Listed {
-  readonly stream: string
-  readonly subject: string
+interface ListedRecord {
   readonly seq: number
-  readonly at: number
-  readonly size: number
-}
-
-interface ListedRecord extends Listed {
   readonly version: number
   /** Subjects of the pieces that the version needs. */
   readonly pieces: readonly string[]
@@ -83,26 +76,27 @@ export async function collectGarbage(
   const engine = await fleet.open()
   const time = await engine.readTime(BLOBS)
   let done = 0
-  const remove = async ({ stream, seq }: Listed): Promise<boolean> => {
+  const remove = async (stream: string, seq: number): Promise<boolean> => {
     onProgress?.({ step: 'remove', done: ++done })
     return isDryRun || (await engine.deleteMessage(stream, seq))
   }
   // The blobs are listed first. A blob that is uploaded later is not in the list, so it stays.
-  const blobs: (Listed & { readonly isRight: boolean })[] = []
-  for await (const { messages } of engine.readFrom(BLOBS, 1, ALL_BLOBS)) {
-    blobs.push(...messages.map(message => ({ ...toListed(BLOBS, message), isRight: isRight(message) })))
+  const blobs = []
+  for await (const message of engine.readFrom(BLOBS, 1, ALL_BLOBS)) {
+    const { subject, seq, at, data } = message
+    blobs.push({ subject, seq, at, size: data.length, isRight: isRight(message) })
     onProgress?.({ step: 'list', done: blobs.length })
   }
   // A server that does not tell its time is at least as late as its newest piece.
   const before = (time ?? blobs.reduce((newest, { at }) => Math.max(newest, at), 0)) - graceMs
   const { old, used } = await findUsed(engine, keepVersions)
   let versions = 0
-  for (const record of old) if (await remove(record)) versions++
+  for (const { seq } of old) if (await remove(RECORDS, seq)) versions++
   let [pieces, bytes] = [0, 0]
   for (const blob of blobs) {
     // Agents refuse other bytes than those of the digest, and a publisher uploads only what is missing.
     if (blob.isRight && (used.has(blob.subject) || blob.at > before)) continue
-    if (!(await remove(blob))) continue
+    if (!(await remove(BLOBS, blob.seq))) continue
     pieces++
     bytes += blob.size
   }
@@ -113,20 +107,16 @@ export async function collectGarbage(
 async function findUsed(
   engine: NatsEngine,
   keepVersions: number,
-): Promise<{ readonly old: readonly Listed[]; readonly used: ReadonlySet<string> }> {
+): Promise<{ readonly old: readonly ListedRecord[]; readonly used: ReadonlySet<string> }> {
   const records = new Map<string, ListedRecord[]>()
-  for await (const { messages } of engine.readFrom(RECORDS, 1))
-    for (const message of messages) {
-      const place = parseRecordSubject(message.subject)
-      if (place === undefined) continue
-      const { channel, skill, version } = place
-      const record = { ...toListed(RECORDS, message), version, pieces: listPieces(message) }
-      const key = `${channel}.${skill}`
-      const known = records.get(key)
-      if (known === undefined) records.set(key, [record])
-      else known.push(record)
-    }
-  const old: Listed[] = []
+  for await (const message of engine.readFrom(RECORDS, 1)) {
+    const place = parseRecordSubject(message.subject)
+    if (place === undefined) continue
+    const record = { seq: message.seq, version: place.version, pieces: listPieces(message) }
+    const head = toHeadSubject(place)
+    records.set(head, [...(records.get(head) ?? []), record])
+  }
+  const old: ListedRecord[] = []
   const used = new Set<string>()
   for (const group of records.values()) {
     group.sort((a, b) => b.version - a.version)
@@ -134,10 +124,9 @@ async function findUsed(
     for (const { pieces } of group.slice(0, keepVersions + 1)) for (const piece of pieces) used.add(piece)
   }
   // The heads are read last, so that a version that was published in the meantime is found.
-  for await (const { messages } of engine.readFrom(HEADS, 1))
-    for (const message of messages)
-      if (parseHeadSubject(message.subject) !== undefined)
-        for (const piece of listPieces(message)) used.add(piece)
+  for await (const message of engine.readFrom(HEADS, 1))
+    if (parseHeadSubject(message.subject) !== undefined)
+      for (const piece of listPieces(message)) used.add(piece)
   return { old, used }
 }
 
@@ -148,14 +137,10 @@ async function findUsed(
 function listPieces({ data }: StoredMessage): readonly string[] {
   const document = tryReadDocument(data, NO_KEYS)
   if (document?.kind !== 'skill') return []
-  return document.files.flatMap(piecesOf).map(digest => toBlobSubject(hexOf(digest)))
+  return document.files.flatMap(piecesOf).map(toBlobSubject)
 }
 
 /** Whether a piece has the bytes of its digest. */
 function isRight({ subject, data }: StoredMessage): boolean {
-  return toBlobSubject(hexOf(digestOf(data, nodeHasher))) === subject
-}
-
-function toListed(stream: string, { subject, seq, at, data }: StoredMessage): Listed {
-  return { stream, subject, seq, at, size: data.length }
+  return toBlobSubject(digestOf(data, nodeHasher)) === subject
 }

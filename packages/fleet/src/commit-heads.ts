@@ -1,6 +1,6 @@
 import { SkillError } from '@skillstoke/core'
 import { mapConcurrently, quote } from '@skillstoke/core/internal'
-import type { FleetConnection } from './fleet-connection.ts'
+import type { ChannelChange } from './channel-change.ts'
 import { MARKER_SECONDS } from './fleet-layout.ts'
 import { HEADS, toHeadSubject, toStatementSubject } from './fleet-subjects.ts'
 import {
@@ -11,11 +11,9 @@ import {
   type VersionRecord,
   writeDocument,
 } from './manifest.ts'
-import type { MessageToStore, NatsEngine } from './nats-engine.ts'
-import { SequenceConflict } from './nats-messages.ts'
-import { retrying } from './retrying.ts'
-import type { ManifestSigner, TrustedKeys } from './signing.ts'
-import { hasOwnRecord, type LeaderHead, storeRecord } from './version-log.ts'
+import { type MessageToStore, SequenceConflict } from './nats-messages.ts'
+import { retrying } from './retries.ts'
+import type { LeaderHead } from './version-log.ts'
 
 /** A head to write, with the head that it replaces. */
 export interface PlannedHead {
@@ -31,33 +29,16 @@ export interface PlannedDocument<
   readonly expectedSeq: number
 }
 
-/** What all heads of a publication have in common. */
-export interface CommonFields extends Omit<PublicationEnd, 'kind' | 'count'> {
-  /** The list of the channel, if the publication fills the channel. */
-  readonly filling: PlannedDocument<ChannelList> | undefined
-}
-
-interface CommitContext {
-  readonly fleet: FleetConnection
-  readonly signer: ManifestSigner | undefined
-  readonly signal: AbortSignal
-  readonly onCommitted: (done: number) => void
-}
-
 /** A signed document. */
 interface Member {
   readonly message: MessageToStore
   readonly document: PlannedDocument['document']
 }
 
-/** How a publisher recognises what it has committed. */
-interface OwnPublication {
-  readonly publishId: string
-  readonly trusted: TrustedKeys
-}
-
 /** The server accepts at most 1,000 messages in one batch. */
 const MAX_BATCH = 500
+/** What the headers of a message need at most. */
+const HEADER_BYTES = 4_096
 const AT_ONCE = 32
 
 /**
@@ -67,38 +48,36 @@ const AT_ONCE = 32
  * @throws {SkillError} CHANGED_SINCE_READ if another publisher was first; TOO_LARGE
  */
 export async function commitHeads(
-  engine: NatsEngine,
+  change: ChannelChange,
   planned: readonly PlannedHead[],
-  { filling, ...common }: CommonFields,
-  context: CommitContext,
+  filling: PlannedDocument<ChannelList> | undefined,
+  onCommitted: (done: number) => void,
 ): Promise<readonly number[]> {
+  const { engine, publication, log, signal } = change
   const size = engine.features.atomicBatch ? MAX_BATCH : 1
   const count = planned.length
   const isSplit = count > size
   const heads = planned.map(({ record, head }, index): PlannedDocument => {
     const part = count === 1 ? {} : { publication: { index, count, ...(isSplit ? { isSplit } : {}) } }
-    return { document: { ...record, ...part }, expectedSeq: head.seq }
+    return { document: { ...record, ...part }, expectedSeq: head.stored?.seq ?? 0 }
   })
-  const end: PlannedDocument = { document: { kind: 'publication', ...common, count }, expectedSeq: 0 }
+  const end: PlannedDocument = { document: { kind: 'publication', ...publication, count }, expectedSeq: 0 }
   const statements = [...(isSplit ? [end] : []), ...(filling === undefined ? [] : [filling])]
-  const sign = async (each: PlannedDocument): Promise<Member> => await toMember(each, engine, context)
+  const sign = async (each: PlannedDocument): Promise<Member> => await toMember(each, change)
   // Nothing is committed if one of the documents is too large.
   const groups = toGroups(heads, statements, size)
   const signed = await Promise.all(groups.map(async group => await Promise.all(group.map(sign))))
-  if (isSplit) await giveUpReplaced(engine, planned, common, context)
-  const log = async ({ document, message }: Member): Promise<void> => {
-    if (!('skill' in document)) return
-    const { fleet, signal } = context
-    await retrying(signal, async () => await storeRecord(fleet, engine, document, message.data))
+  if (isSplit) await giveUpReplaced(change, planned)
+  const store = async ({ document, message }: Member): Promise<void> => {
+    if ('skill' in document) await log.store(document, message.data)
   }
-  const own = { publishId: common.publishId, trusted: context.fleet.trusted }
   const seqs: number[] = []
   for (const members of signed) {
-    const firstSeq = await commitGroup(engine, members, own, context.signal)
+    const firstSeq = await commitGroup(change, members)
     for (const [index, { document }] of members.entries())
       if ('skill' in document) seqs.push(firstSeq + index)
-    await mapConcurrently(members, log, AT_ONCE, context.signal)
-    context.onCommitted(seqs.length)
+    await mapConcurrently(members, store, AT_ONCE, signal)
+    onCommitted(seqs.length)
   }
   return seqs
 }
@@ -108,13 +87,10 @@ export async function commitHeads(
  * fails, because it expects no statement at its subject. So half of a publication never counts.
  */
 async function giveUpReplaced(
-  engine: NatsEngine,
+  { engine, fleet: { feed }, signer, signal, publication: own }: ChannelChange,
   planned: readonly PlannedHead[],
-  common: Omit<CommonFields, 'filling'>,
-  { fleet, signer, signal }: CommitContext,
 ): Promise<void> {
-  const { feed } = fleet
-  feed.expect(Math.max(0, ...planned.map(({ head }) => head.seq)))
+  feed.expect(Math.max(0, ...planned.map(({ head }) => head.stored?.seq ?? 0)))
   await retrying(signal, async () => await feed.reload())
   const counts = new Map<string, number>()
   for (const { record } of planned) {
@@ -123,7 +99,7 @@ async function giveUpReplaced(
     if (publishId !== undefined && publication?.isSplit === true) counts.set(publishId, publication.count)
   }
   for (const [publishId, count] of counts) {
-    const document = { kind: 'publication', ...common, publishId, count, isGivenUp: true } as const
+    const document = { kind: 'publication', ...own, publishId, count, isGivenUp: true } as const
     const data = await writeDocument(document, signer)
     const message = { subject: toStatementSubject(document), data, expectedSeq: 0 }
     // If this stores nothing, the publication has ended or was given up in the meantime.
@@ -148,16 +124,16 @@ function toGroups(
 /** @throws {SkillError} TOO_LARGE */
 async function toMember(
   { document, expectedSeq }: PlannedDocument,
-  engine: NatsEngine,
-  { signer }: CommitContext,
+  { engine, signer }: ChannelChange,
 ): Promise<Member> {
   const data = await writeDocument(document, signer)
-  if (data.length > engine.maxPayload - 4096)
+  const most = engine.maxPayload - HEADER_BYTES
+  if (data.length > most)
     throw new SkillError(
       'TOO_LARGE',
       'skill' in document
-        ? `the manifest of ${quote(document.skill)} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; the skill has too many files, or a long note or frontmatter`
-        : `the list of the channel ${document.channel} has ${data.length} bytes, and the server accepts ${engine.maxPayload - 4096}; raise max_payload of the server`,
+        ? `the manifest of ${quote(document.skill)} has ${data.length} bytes, and the server accepts ${most}; the skill has too many files, or a long note or frontmatter`
+        : `the list of the channel ${document.channel} has ${data.length} bytes, and the server accepts ${most}; raise max_payload of the server`,
     )
   const subject = 'skill' in document ? toHeadSubject(document) : toStatementSubject(document)
   const isMarker = document.kind === 'removal'
@@ -167,19 +143,15 @@ async function toMember(
 }
 
 /** Returns the sequence of the first member. */
-async function commitGroup(
-  engine: NatsEngine,
-  members: readonly Member[],
-  publication: OwnPublication,
-  signal: AbortSignal,
-): Promise<number> {
+async function commitGroup(change: ChannelChange, members: readonly Member[]): Promise<number> {
+  const { engine, signal } = change
   return await retrying(signal, async () => {
     try {
       return await engine.storeAll(members.map(({ message }) => message))
     } catch (thrown) {
       if (!(thrown instanceof SequenceConflict)) throw thrown
       // The answer to an earlier attempt may have been lost.
-      return await findOwnCommit(engine, members, publication, thrown)
+      return await findOwnCommit(change, members, thrown)
     }
   })
 }
@@ -191,9 +163,8 @@ async function commitGroup(
  * expected one, because the earlier attempt is still on its way
  */
 async function findOwnCommit(
-  engine: NatsEngine,
+  { engine, fleet: { trusted }, log, publication: { publishId } }: ChannelChange,
   members: readonly Member[],
-  { publishId, trusted }: OwnPublication,
   cause: SequenceConflict,
 ): Promise<number> {
   let firstSeq = 0
@@ -201,11 +172,11 @@ async function findOwnCommit(
   let conflict: SkillError | undefined
   for (const [index, { message, document }] of members.entries()) {
     const stored = await engine.readLast(HEADS, message.subject, 'leader')
-    const now = stored === undefined ? undefined : tryReadDocument(stored.data, trusted)
+    const now = tryReadDocument(stored?.data, trusted)
     const isOwn =
       now !== undefined && 'publishId' in now && now.publishId === publishId && !('isGivenUp' in now)
     if (isOwn && stored !== undefined) firstSeq = stored.seq - index
-    else if (!('skill' in document) || !(await hasOwnRecord(engine, document))) isForeign = true
+    else if (!('skill' in document) || !(await log.hasOwn(document))) isForeign = true
     if ((stored?.seq ?? 0) === message.expectedSeq) continue
     isChanged = true
     if (!isOwn && 'skill' in document) conflict ??= describeConflict(document, now, cause)

@@ -7,20 +7,14 @@ import {
   toMessage,
 } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
-import { hexOf, piecesOf } from './blobs.ts'
-import { examineMessages } from './examine-messages.ts'
+import { piecesOf } from './blobs.ts'
+import { examineMessages, type FleetFinding, FleetFindings } from './examine-messages.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { describeStreams, describeWeakness, findDifferences, readReplicas } from './fleet-layout.ts'
 import { BEAT_SCHEDULE_SUBJECT, BEAT_SUBJECT, BLOBS, HEADS, toBlobSubject } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import { findRestoredBackup } from './restored-backup.ts'
-
-/** Something that is wrong, or could be better. */
-export interface FleetFinding {
-  readonly severity: 'error' | 'warning'
-  readonly message: string
-  readonly fix?: string
-}
+import { NEVER } from './retries.ts'
 
 export interface FleetExamination {
   readonly servers: string
@@ -38,6 +32,7 @@ export interface ExamineOptions {
 
 const KNOWN: KnownOptions<ExamineOptions> = { onProgress: true }
 const AT_ONCE = 64
+const REPAIR = 'run "stoke fleet init"'
 /** The server stores a beat every second. */
 const OLD_BEAT_MS = 10_000
 
@@ -60,33 +55,32 @@ export async function examineFleet(
 ): Promise<FleetExamination> {
   checkOptions('examineFleet()', options, KNOWN)
   const engine = await fleet.open()
-  const findings: FleetFinding[] = []
+  const findings = new FleetFindings()
   const replicas = await examineStreams(engine, findings)
   // Without streams, nothing is stored at all.
   const shown = replicas === 0 ? 3 : replicas
-  for (const message of describeWeakness(engine, shown, fleet.trusted.isRequired))
-    findings.push({ severity: 'warning', message })
+  for (const message of describeWeakness(engine, shown, fleet.trusted.isRequired)) findings.warn(message)
   let [skills, pieces] = [0, 0]
   if (replicas > 0) {
     await examineBeat(engine, findings)
     const restored = await findRestoredBackup(fleet)
     // A report is a claim of one host.
-    if (restored !== undefined) findings.push({ severity: 'warning', message: restored })
+    if (restored !== undefined) findings.warn(restored)
     try {
       await fleet.feed.reload()
     } catch (thrown) {
       if (!SkillError.isInstance(thrown)) throw thrown
-      findings.push({ severity: 'error', message: toMessage(thrown) })
+      findings.error(toMessage(thrown))
     }
-    findings.push(...(await examineMessages(fleet, engine)))
+    await examineMessages(fleet, engine, findings)
     skills = fleet.feed.state.heads.size
     pieces = await examineFiles(fleet, engine, findings, options)
   }
-  return { servers: fleet.address, serverVersion: engine.version, skills, pieces, findings }
+  return { servers: fleet.address, serverVersion: engine.version, skills, pieces, findings: findings.all }
 }
 
 /** Returns how many servers store the heads; 0 if a stream is missing. */
-async function examineStreams(engine: NatsEngine, findings: FleetFinding[]): Promise<number> {
+async function examineStreams(engine: NatsEngine, findings: FleetFindings): Promise<number> {
   const heads = await engine.describeStream(HEADS)
   const replicas = readReplicas(heads) ?? 0
   let isComplete = heads !== undefined
@@ -94,34 +88,22 @@ async function examineStreams(engine: NatsEngine, findings: FleetFinding[]): Pro
     const stream = await engine.describeStream(config.name)
     if (stream === undefined) {
       isComplete = false
-      findings.push({
-        severity: 'error',
-        message: `the stream ${config.name} is missing`,
-        fix: 'run "stoke fleet init"',
-      })
+      findings.error(`the stream ${config.name} is missing`, REPAIR)
       continue
     }
     const differing = findDifferences(config, stream)
     if (differing.length > 0)
-      findings.push({
-        severity: 'error',
-        message: `the stream ${config.name} has other settings: ${differing.join(', ')}`,
-        fix: 'run "stoke fleet init"',
-      })
+      findings.error(`the stream ${config.name} has other settings: ${differing.join(', ')}`, REPAIR)
     const { leader, replicas: others = [] } = stream.cluster ?? {}
     if (stream.cluster !== undefined && leader === undefined)
-      findings.push({ severity: 'error', message: `the stream ${config.name} has no leader` })
+      findings.error(`the stream ${config.name} has no leader`)
     for (const { name, current } of others)
-      if (!current)
-        findings.push({
-          severity: 'error',
-          message: `the replica of ${config.name} on ${name} is not up to date`,
-        })
+      if (!current) findings.error(`the replica of ${config.name} on ${name} is not up to date`)
   }
   return isComplete ? replicas : 0
 }
 
-async function examineBeat(engine: NatsEngine, findings: FleetFinding[]): Promise<void> {
+async function examineBeat(engine: NatsEngine, findings: FleetFindings): Promise<void> {
   if (!engine.features.schedules) return
   const beat = await engine.readLast(HEADS, BEAT_SUBJECT, 'leader')
   // The first beat comes a second after its schedule.
@@ -131,13 +113,13 @@ async function examineBeat(engine: NatsEngine, findings: FleetFinding[]): Promis
   if (ageMs < OLD_BEAT_MS) return
   const message =
     beat === undefined ? 'there is no beat' : `the last beat is ${Math.round(ageMs / 1_000)} s old`
-  findings.push({ severity: 'error', message, fix: 'run "stoke fleet init", and compare the clocks' })
+  findings.error(message, `${REPAIR}, and compare the clocks`)
 }
 
 async function examineFiles(
   fleet: FleetConnection,
   engine: NatsEngine,
-  findings: FleetFinding[],
+  findings: FleetFindings,
   { onProgress }: ExamineOptions,
 ): Promise<number> {
   const owners = new Map<Digest, string>()
@@ -146,15 +128,14 @@ async function examineFiles(
       for (const digest of piecesOf(file)) owners.set(digest, `${channel}/${skill}: ${file.path}`)
   let done = 0
   const examine = async ([digest, owner]: readonly [Digest, string]): Promise<void> => {
-    const stored = await engine.readLast(BLOBS, toBlobSubject(hexOf(digest)), 'any')
+    const stored = await engine.readLast(BLOBS, toBlobSubject(digest), 'any')
     if (stored === undefined || digestOf(stored.data, nodeHasher) !== digest)
-      findings.push({
-        severity: 'error',
-        message: `${owner} has ${stored === undefined ? 'no' : 'other'} content`,
-        fix: `${stored === undefined ? '' : 'run "stoke fleet gc", then '}publish this skill again`,
-      })
+      findings.error(
+        `${owner} has ${stored === undefined ? 'no' : 'other'} content`,
+        `${stored === undefined ? '' : 'run "stoke fleet gc", then '}publish this skill again`,
+      )
     onProgress?.({ done: ++done, total: owners.size })
   }
-  await mapConcurrently([...owners], examine, AT_ONCE, new AbortController().signal)
+  await mapConcurrently([...owners], examine, AT_ONCE, NEVER)
   return owners.size
 }

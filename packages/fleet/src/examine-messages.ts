@@ -1,63 +1,74 @@
-import { toMessage } from '@skillstoke/core/internal'
-import type { FleetFinding } from './examine-fleet.ts'
+import { defined } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
   BEAT_SCHEDULE_SUBJECT,
   BEAT_SUBJECT,
   EPOCH_SUBJECT,
   HEADS,
+  type HeadPlace,
   isAnnouncementSubject,
   isStatementSubject,
   parseHeadSubject,
-  parseRecordSubject,
   RECORDS,
-  toHeadSubject,
 } from './fleet-subjects.ts'
-import {
-  type FleetDocument,
-  listSigners,
-  readVersionAt,
-  tryReadDocument,
-  type VersionRecord,
-} from './manifest.ts'
+import { type FleetDocument, listSigners, tryReadDocument, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import { NO_KEYS } from './signing.ts'
+import { type NewestRecords, readNewestRecords } from './version-log.ts'
+
+/** Something that is wrong, or could be better. */
+export interface FleetFinding {
+  readonly severity: 'error' | 'warning'
+  readonly message: string
+  readonly fix?: string
+}
+
+/** Collects what an examination finds. */
+export class FleetFindings {
+  readonly all: FleetFinding[] = []
+
+  error(message: string, fix?: string): void {
+    this.all.push({ severity: 'error', message, ...defined({ fix }) })
+  }
+
+  warn(message: string, fix?: string): void {
+    this.all.push({ severity: 'warning', message, ...defined({ fix }) })
+  }
+}
 
 const SHOWN = 5
 const OWN: readonly string[] = [EPOCH_SUBJECT, BEAT_SUBJECT, BEAT_SCHEDULE_SUBJECT]
-
-/** The newest version of each skill in its records, by the subject of its head. */
-type NewestRecords = ReadonlyMap<string, VersionRecord>
 
 /** Finds the messages that agents refuse or do not read: forged, foreign and unreadable ones. */
 export async function examineMessages(
   fleet: FleetConnection,
   engine: NatsEngine,
-): Promise<readonly FleetFinding[]> {
-  const { newest, findings } = await examineRecords(fleet, engine)
-  return [
-    ...(await examineRefusals(fleet, engine, newest)),
-    ...examineWaiting(fleet),
-    ...examineSigners(fleet),
-    ...(await examineHeads(fleet, engine, newest)),
-    ...findings,
-  ]
+  findings: FleetFindings,
+): Promise<void> {
+  const id = fleet.feed.state.epoch?.document.id ?? ''
+  const { newest, foreign, faults } = await readNewestRecords(engine, fleet.trusted, id)
+  await examineRefusals(fleet, engine, newest, findings)
+  examineWaiting(fleet, findings)
+  examineSigners(fleet, findings)
+  await examineHeads(fleet, engine, newest, findings)
+  warnOfForeign(RECORDS, foreign, findings)
+  if (faults.length > 0)
+    findings.warn(`${RECORDS} has records that no log shows: ${describeSubjects(faults)}`)
 }
 
 async function examineRefusals(
   { feed }: FleetConnection,
   engine: NatsEngine,
   newest: NewestRecords,
-): Promise<readonly FleetFinding[]> {
-  const findings: FleetFinding[] = []
+  findings: FleetFindings,
+): Promise<void> {
   for (const [subject, { reason }] of feed.state.refusals) {
     const stored = await engine.readLast(HEADS, subject, 'leader')
-    const refused = stored === undefined ? undefined : tryReadDocument(stored.data, NO_KEYS)
+    const refused = tryReadDocument(stored?.data, NO_KEYS)
     // The kind of a refused head decides only if no record is trusted, for example because another key has signed all of them.
     const kind = newest.get(subject)?.kind ?? refused?.kind
-    findings.push({ severity: 'error', message: `${subject}: ${reason}`, fix: adviseRefusal(subject, kind) })
+    findings.error(`${subject}: ${reason}`, adviseRefusal(subject, kind))
   }
-  return findings
 }
 
 /** Returns what to do about a refused document. What was removed on purpose is not published again. */
@@ -68,40 +79,36 @@ function adviseRefusal(subject: string, kind: FleetDocument['kind'] | undefined)
   return `run ${nameRemoval(place)} if the skill was removed on purpose`
 }
 
-function nameRemoval({ channel, skill }: { readonly channel: string; readonly skill: string }): string {
+function nameRemoval({ channel, skill }: HeadPlace): string {
   return `"stoke fleet remove ${skill} --channel ${channel}"`
 }
 
-function examineWaiting({ feed }: FleetConnection): readonly FleetFinding[] {
-  const waiting = [...feed.waiting.values()]
-  const listSubjects = (kind: VersionRecord['kind']): readonly string[] =>
-    waiting.filter(({ document }) => document.kind === kind).map(({ message }) => message.subject)
-  const describe = (subjects: readonly string[], fix: string): readonly FleetFinding[] => {
-    if (subjects.length === 0) return []
-    const message = `agents keep the earlier versions of ${describeSubjects(subjects)}, because the rest of the publication is missing`
-    return [{ severity: 'warning', message, fix: `${fix}, unless their publication is still running` }]
+function examineWaiting({ feed }: FleetConnection, findings: FleetFindings): void {
+  const warn = (kind: VersionRecord['kind'], fix: string): void => {
+    const waiting = [...feed.waiting.values()].filter(({ document }) => document.kind === kind)
+    if (waiting.length === 0) return
+    const subjects = describeSubjects(waiting.map(({ message }) => message.subject))
+    findings.warn(
+      `agents keep the earlier versions of ${subjects}, because the rest of the publication is missing`,
+      `${fix}, unless their publication is still running`,
+    )
   }
-  return [
-    ...describe(listSubjects('skill'), 'publish these skills again'),
-    ...describe(listSubjects('removal'), 'remove these skills again, or publish again with --mirror'),
-  ]
+  warn('skill', 'publish these skills again')
+  warn('removal', 'remove these skills again, or publish again with --mirror')
 }
 
 /** Finds heads that agents will refuse as soon as they trust only the key that has signed the epoch. */
-function examineSigners({ feed }: FleetConnection): readonly FleetFinding[] {
+function examineSigners({ feed }: FleetConnection, findings: FleetFindings): void {
   const { epoch, heads } = feed.state
-  const current = epoch === undefined ? [] : listSigners(epoch.data)
-  if (current.length === 0) return []
+  const current = listSigners(epoch?.data)
+  if (current.length === 0) return
   const others = [...heads].filter(([, { data }]) => !listSigners(data).some(key => current.includes(key)))
-  if (others.length === 0) return []
-  const subjects = others.map(([subject]) => subject)
-  return [
-    {
-      severity: 'warning',
-      message: `${describeSubjects(subjects)}: not signed by the key of the epoch, ${current.join(', ')}`,
-      fix: 'check these skills, then publish or promote them with this key before agents trust no other key',
-    },
-  ]
+  if (others.length === 0) return
+  const subjects = describeSubjects(others.map(([subject]) => subject))
+  findings.warn(
+    `${subjects}: not signed by the key of the epoch, ${current.join(', ')}`,
+    'check these skills, then publish or promote them with this key before agents trust no other key',
+  )
 }
 
 /**
@@ -112,75 +119,39 @@ async function examineHeads(
   { trusted }: FleetConnection,
   engine: NatsEngine,
   newest: NewestRecords,
-): Promise<readonly FleetFinding[]> {
-  const findings: FleetFinding[] = []
+  findings: FleetFindings,
+): Promise<void> {
   const foreign: string[] = []
-  for await (const { messages } of engine.readFrom(HEADS, 1))
-    for (const { subject, data, isMarker } of messages) {
-      const place = parseHeadSubject(subject)
-      if (place === undefined) {
-        const isOwn = isStatementSubject(subject) || isAnnouncementSubject(subject) || OWN.includes(subject)
-        if (!isOwn) foreign.push(subject)
-        continue
-      }
-      const known = newest.get(subject)
-      if (isMarker && data.length === 0 && trusted.isRequired && known?.kind === 'skill')
-        findings.push({
-          severity: 'error',
-          message: `${subject}: its removal is not signed, so agents keep the skill`,
-          fix: `publish this skill again, or run ${nameRemoval(place)}`,
-        })
-      const document = known === undefined ? undefined : tryReadDocument(data, trusted)
-      if (document === undefined || !('skill' in document) || document.version >= (known?.version ?? 0))
-        continue
-      findings.push({
-        severity: 'error',
-        message: `${subject}: its version ${document.version} is older than ${known?.version}, which was published later`,
-        fix: 'publish or remove this skill again',
-      })
+  for await (const { subject, data, isMarker } of engine.readFrom(HEADS, 1)) {
+    const place = parseHeadSubject(subject)
+    if (place === undefined) {
+      const isOwn = isStatementSubject(subject) || isAnnouncementSubject(subject) || OWN.includes(subject)
+      if (!isOwn) foreign.push(subject)
+      continue
     }
-  return [...findings, ...describeForeign(HEADS, foreign)]
+    const known = newest.get(subject)
+    if (known === undefined) continue
+    if (isMarker && data.length === 0 && trusted.isRequired && known.kind === 'skill')
+      findings.error(
+        `${subject}: its removal is not signed, so agents keep the skill`,
+        `publish this skill again, or run ${nameRemoval(place)}`,
+      )
+    const document = tryReadDocument(data, trusted)
+    if (document !== undefined && 'skill' in document && document.version < known.version)
+      findings.error(
+        `${subject}: its version ${document.version} is older than ${known.version}, which was published later`,
+        'publish or remove this skill again',
+      )
+  }
+  warnOfForeign(HEADS, foreign, findings)
 }
 
-/** Reads all records. Finds those that no log shows, and messages of other programs. */
-async function examineRecords(
-  { trusted, feed }: FleetConnection,
-  engine: NatsEngine,
-): Promise<{ readonly newest: NewestRecords; readonly findings: readonly FleetFinding[] }> {
-  const foreign: string[] = []
-  const faults: string[] = []
-  const newest = new Map<string, VersionRecord>()
-  for await (const { messages } of engine.readFrom(RECORDS, 1))
-    for (const { subject, data } of messages) {
-      const place = parseRecordSubject(subject)
-      if (place === undefined) {
-        foreign.push(subject)
-        continue
-      }
-      try {
-        const { document } = readVersionAt(data, trusted, place)
-        if (document.fleet !== feed.state.epoch?.document.id) throw new Error('it belongs to another fleet')
-        if (document.version !== place.version) throw new Error(`it is version ${document.version}`)
-        const head = toHeadSubject(place)
-        if ((newest.get(head)?.version ?? 0) < document.version) newest.set(head, document)
-      } catch (thrown) {
-        faults.push(`${subject} (${toMessage(thrown)})`)
-      }
-    }
-  const unreadable: FleetFinding = {
-    severity: 'warning',
-    message: `${RECORDS} has records that no log shows: ${describeSubjects(faults)}`,
-  }
-  return {
-    newest,
-    findings: [...describeForeign(RECORDS, foreign), ...(faults.length === 0 ? [] : [unreadable])],
-  }
-}
-
-function describeForeign(stream: string, subjects: readonly string[]): readonly FleetFinding[] {
-  if (subjects.length === 0) return []
-  const message = `${stream} has messages of other programs, which no agent reads: ${describeSubjects(subjects)}`
-  return [{ severity: 'warning', message, fix: 'find out which program wrote them, and delete them' }]
+function warnOfForeign(stream: string, subjects: readonly string[], findings: FleetFindings): void {
+  if (subjects.length === 0) return
+  findings.warn(
+    `${stream} has messages of other programs, which no agent reads: ${describeSubjects(subjects)}`,
+    'find out which program wrote them, and delete them',
+  )
 }
 
 function describeSubjects(subjects: readonly string[]): string {

@@ -1,3 +1,6 @@
+import type { Digest } from '@skillstoke/core'
+import { compareText, digestOf } from '@skillstoke/core/internal'
+import { nodeHasher } from '@skillstoke/core/node'
 import type { HeadPlace } from './fleet-subjects.ts'
 import { type Announcement, type FleetEpoch, type SkillVersion, tryReadDocument } from './manifest.ts'
 import type { TrustedKeys } from './signing.ts'
@@ -81,7 +84,23 @@ export function isOfEpoch({ fleet, epoch }: SkillVersion, document: FleetEpoch |
 }
 
 /** Returns the epoch in a document. Returns `undefined` if the document is not valid or not trusted. */
-export function tryReadEpoch(data: Uint8Array, trusted: TrustedKeys): KnownEpoch | undefined {
+export function tryReadEpoch(data: Uint8Array | undefined, trusted: TrustedKeys): FleetEpoch | undefined {
   const document = tryReadDocument(data, trusted)
-  return document?.kind === 'epoch' ? { document, data } : undefined
+  return document?.kind === 'epoch' ? document : undefined
+}
+
+/** Returns the heads of a channel, sorted by sequence. */
+export function listHeads({ heads }: FeedState, channel: string): readonly Head[] {
+  return [...heads.values()].filter(head => head.channel === channel).sort((a, b) => a.seq - b.seq)
+}
+
+/** Returns the heads of a channel that the servers have, and not those that only stay until a list comes. */
+export function listStored(state: FeedState, channel: string): readonly Head[] {
+  return listHeads(state, channel).filter(({ seq }) => seq > 0)
+}
+
+/** Returns the digest of a set of skills. Machines that serve the same revisions have the same digest. */
+export function digestOfSet(skills: readonly { readonly name: string; readonly revision: string }[]): Digest {
+  const lines = skills.map(({ name, revision }) => `${name}\0${revision}\n`)
+  return digestOf(lines.sort(compareText).join(''), nodeHasher)
 }

@@ -1,6 +1,6 @@
 import { type ConnectionOptions, credsAuthenticator, nkeyAuthenticator } from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
-import { checkOptions, digestOf, type KnownOptions, quote } from '@skillstoke/core/internal'
+import { checkOptions, defined, digestOf, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { FleetFeed } from './fleet-feed.ts'
 import { NatsEngine } from './nats-engine.ts'
@@ -93,19 +93,20 @@ export class FleetConnection implements AsyncDisposable {
     this.trusted = new TrustedKeys(options.trustedKeys ?? [])
     this.address = urls.map(url => url.host).join(',')
     const { name = 'skillstoke', inboxPrefix, tls, credentials = credentialsOf(first) } = options
-    this.user = credentials === undefined ? undefined : nameUser(credentials)
+    const identity = credentials === undefined ? undefined : identify(credentials)
+    this.user = identity?.user
+    const isEncrypted = tls !== undefined || urls.some(url => url.protocol === 'tls:')
     this.#options = {
       servers: urls.map(url => `${url.hostname}:${url.port || '4222'}`),
       name,
-      ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
-      ...(credentials === undefined ? {} : toAuthentication(credentials)),
-      ...(tls === undefined && !urls.some(url => url.protocol === 'tls:') ? {} : { tls: { ...tls } }),
+      ...identity?.authentication,
+      ...defined({ inboxPrefix, tls: isEncrypted ? { ...tls } : undefined }),
     }
   }
 
   /** The connected engine. @throws {SkillError} IO_FAILED, CLOSED */
   async open(): Promise<NatsEngine> {
-    this.#assertOpen()
+    if (this.#isClosed) throw new SkillError('CLOSED', `the connection to ${this.address} is closed`)
     this.#connecting ??= NatsEngine.connect(this.#options, this.address)
     const connecting = this.#connecting
     try {
@@ -137,10 +138,6 @@ export class FleetConnection implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
-
-  #assertOpen(): void {
-    if (this.#isClosed) throw new SkillError('CLOSED', `the connection to ${this.address} is closed`)
-  }
 }
 
 /** @throws {SkillError} INVALID_OPTION */
@@ -170,35 +167,37 @@ function credentialsOf({ username, password }: URL): FleetCredentials | undefine
   }
 }
 
-/** Names a user by a name, a public key or a digest. */
-function nameUser(credentials: FleetCredentials): string {
-  const digest = (secret: string): string =>
-    digestOf(secret, nodeHasher).slice('sha256:'.length, 'sha256:'.length + 12)
-  switch (credentials.kind) {
-    case 'password':
-      return credentials.user
-    case 'token':
-      return digest(credentials.token)
-    case 'nkey':
-      return digest(credentials.seed.trim())
-    case 'creds':
-      return digest(credentials.text.trim())
-    default:
-      return ''
-  }
+/** Who a program is, without a secret, and how it identifies itself. */
+interface Identity {
+  readonly user: string
+  readonly authentication: ConnectionOptions
 }
 
-function toAuthentication(credentials: FleetCredentials): ConnectionOptions {
+/** @throws {SkillError} INVALID_OPTION */
+function identify(credentials: FleetCredentials): Identity {
+  const nameBy = (secret: string): string =>
+    digestOf(secret, nodeHasher).slice('sha256:'.length, 'sha256:'.length + 12)
   const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
   switch (credentials.kind) {
-    case 'password':
-      return { user: credentials.user, pass: credentials.password }
-    case 'token':
-      return { token: credentials.token }
-    case 'nkey':
-      return { authenticator: nkeyAuthenticator(encode(credentials.seed.trim())) }
-    case 'creds':
-      return { authenticator: credsAuthenticator(encode(credentials.text)) }
+    case 'password': {
+      const { user, password } = credentials
+      return { user, authentication: { user, pass: password } }
+    }
+    case 'token': {
+      const { token } = credentials
+      return { user: nameBy(token), authentication: { token } }
+    }
+    case 'nkey': {
+      const seed = credentials.seed.trim()
+      return { user: nameBy(seed), authentication: { authenticator: nkeyAuthenticator(encode(seed)) } }
+    }
+    case 'creds': {
+      const { text } = credentials
+      return {
+        user: nameBy(text.trim()),
+        authentication: { authenticator: credsAuthenticator(encode(text)) },
+      }
+    }
     default:
       throw new SkillError(
         'INVALID_OPTION',

@@ -1,14 +1,14 @@
 import { SkillError } from '@skillstoke/core'
-import { defined, Listeners, toMessage } from '@skillstoke/core/internal'
-import { warn } from './call-host.ts'
+import { Listeners, toMessage } from '@skillstoke/core/internal'
 import { type FeedState, type KnownEpoch, newestSeq } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { BEAT_SUBJECT, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
 import { HeadTable } from './head-table.ts'
+import { warn } from './host-warning.ts'
 import { readDocument } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import { jitter, RetryTimer } from './retry-timer.ts'
+import { jitter, RetryTimer } from './retries.ts'
 import { ServerLink } from './server-link.ts'
 import type { WaitingHead } from './waiting-heads.ts'
 
@@ -18,14 +18,11 @@ const PROBE_MS = 20_000
 /** How often a lagging replica is asked again. */
 const LAG_ATTEMPTS = 8
 
-/** Where a feed stands. */
-export interface FeedHealth {
-  readonly isConnected: boolean
-  /** Version of the connected server. */
-  readonly server?: string
-  /** Wall time since which the feed may miss changes, in milliseconds since the epoch; absent if it is up to date. */
-  readonly staleSince?: number
-  readonly lastError?: string
+/** Why a feed may miss changes. */
+interface Staleness {
+  /** Wall time, in milliseconds since the epoch. */
+  readonly since: number
+  readonly reason?: string
 }
 
 /** What the next read does. `check`: it also compares the epoch, the order and the number of messages. */
@@ -66,8 +63,7 @@ export class FleetFeed {
   /** A message that was heard although it should have been known. */
   #suspect: StoredMessage | undefined
   #probeAt = 0
-  /** Since when and why the feed may miss changes; absent if it is up to date. */
-  #stale: { readonly since: number; readonly reason?: string } | undefined = { since: Date.now() }
+  #stale: Staleness | undefined = { since: Date.now() }
   #isClosed = false
 
   constructor(connection: FleetConnection) {
@@ -102,12 +98,13 @@ export class FleetFeed {
     return this.#table.waiting
   }
 
-  get health(): FeedHealth {
-    const { engine, isLinked } = this.#link
-    return {
-      isConnected: isLinked,
-      ...defined({ server: engine?.version, staleSince: this.#stale?.since, lastError: this.#stale?.reason }),
-    }
+  get isConnected(): boolean {
+    return this.#link.isLinked
+  }
+
+  /** Since when and why the feed may miss changes; absent if it is up to date. */
+  get stale(): Staleness | undefined {
+    return this.#stale
   }
 
   /** Whether the feed has heard of something that it has not read. */
@@ -309,8 +306,7 @@ export class FleetFeed {
    */
   async #readNew(engine: NatsEngine, table: HeadTable): Promise<void> {
     for (let attempt = 0; ; attempt++) {
-      for await (const { messages } of engine.readFrom(HEADS, table.seq + 1))
-        for (const message of messages) table.apply(message)
+      for await (const message of engine.readFrom(HEADS, table.seq + 1)) table.apply(message)
       if (table.newEpoch !== undefined) return
       const isCurrent = table.seq >= this.#newestSeen
       const isLast = attempt === LAG_ATTEMPTS

@@ -14,16 +14,11 @@ import {
   HEADS,
   RECORDS,
 } from './fleet-subjects.ts'
-import {
-  type NatsEngine,
-  RECOMMENDED_SERVER,
-  type StreamConfig,
-  type StreamDescription,
-} from './nats-engine.ts'
-import { isAtLeast } from './nats-messages.ts'
-import { prepareChannels } from './prepare-channels.ts'
-import { prepareEpoch } from './prepare-epoch.ts'
-import { retrying } from './retrying.ts'
+import type { NatsEngine } from './nats-engine.ts'
+import type { StreamConfig, StreamDescription } from './nats-messages.ts'
+import { prepareChannels, prepareEpoch } from './prepare-epoch.ts'
+import { NEVER, retrying } from './retries.ts'
+import { isAtLeast, RECOMMENDED_SERVER } from './server-version.ts'
 import type { ManifestSigner } from './signing.ts'
 
 const SECOND_NS = 1e9
@@ -94,7 +89,7 @@ export async function prepareFleet(
   const engine = await fleet.open()
   // The servers of a fresh cluster need seconds to find each other and to elect leaders.
   const ready = async <T>(work: () => Promise<T>): Promise<T> =>
-    engine.isClustered ? await retrying(new AbortController().signal, work) : await work()
+    engine.isClustered ? await retrying(NEVER, work) : await work()
   const existing = await ready(async () => await engine.describeStream(HEADS))
   const replicas = options.replicas ?? readReplicas(existing) ?? (engine.isClustered ? 3 : 1)
   if (replicas > 1 && !engine.isClustered)

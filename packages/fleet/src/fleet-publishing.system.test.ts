@@ -19,12 +19,12 @@ import {
 import { NatsProxy } from '../../../tests/fixtures/nats-proxy.ts'
 import { NATS_SERVER, type NatsServer, OLDEST_NATS_SERVER } from '../../../tests/fixtures/nats-server.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
+import type { FleetFinding } from './examine-messages.ts'
 import { toAgentSubject } from './fleet-subjects.ts'
 import {
   createSigningKey,
   examineFleet,
   type FleetConnection,
-  type FleetFinding,
   FleetReporter,
   FleetStatus,
   LivePublisher,
@@ -71,9 +71,9 @@ async function reportOfSilentAgent(fleet: FleetConnection): Promise<{ readonly e
   const names = { host: 'h', agent: 'silent', instance: 'one', channel: 'stable' }
   const state = { pid: 1, digest, skills: 0, held: 0, generation: { number: 1, digest }, seq: 1, at: 1 }
   const subject = toAgentSubject('h', 'silent')
-  engine.send(subject, new TextEncoder().encode(JSON.stringify({ ...names, ...state, errors: [] })))
+  engine.send({ subject, data: new TextEncoder().encode(JSON.stringify({ ...names, ...state, errors: [] })) })
   await vi.waitFor(async () => expect((await new FleetStatus(fleet).read()).agents).toHaveLength(1), LONG)
-  return { end: () => engine.send(subject, new Uint8Array(), { isMarker: true }) }
+  return { end: () => engine.send({ subject, data: new Uint8Array(), isMarker: true }) }
 }
 
 describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 60_000 }, () => {

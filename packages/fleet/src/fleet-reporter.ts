@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
+import { checkOptions, defined, isError, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type AgentReport, MAX_ERRORS, MAX_TEXT } from './agent-report.ts'
+import { digestOfSet, listHeads } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetSource } from './fleet-source.ts'
 import { toAgentSubject, toAnnouncementSubject } from './fleet-subjects.ts'
-import { digestOfSet, listHeads } from './skill-set.ts'
 
 export interface FleetReporterOptions {
   /** The runtime that serves the skills of the source. */
@@ -49,9 +49,8 @@ export class FleetReporter implements AsyncDisposable {
   readonly #source: FleetSource
   readonly #fleet: FleetConnection
   readonly #options: FleetReporterOptions
-  readonly #host: string
-  readonly #agent: string
-  readonly #instance: string = randomUUID()
+  readonly #identity: Pick<AgentReport, 'host' | 'agent' | 'instance' | 'pid' | 'channel'>
+  readonly #subject: string
   readonly #unsubscribe: (() => void)[]
   readonly #timer: NodeJS.Timeout
   #soon: NodeJS.Timeout | undefined
@@ -70,8 +69,10 @@ export class FleetReporter implements AsyncDisposable {
     this.#source = source
     this.#fleet = fleet
     this.#options = options
-    this.#host = options.host ?? hostname()
-    this.#agent = options.agent ?? `agent-${process.pid}`
+    const { pid } = process
+    const { host = hostname(), agent = `agent-${pid}` } = options
+    this.#identity = { host, agent, instance: randomUUID(), pid, channel: source.channel }
+    this.#subject = toAgentSubject(host, agent)
     const labels = options.runtime.status().map(({ label }) => label)
     if (!labels.includes(source.label))
       throw new SkillError(
@@ -93,38 +94,34 @@ export class FleetReporter implements AsyncDisposable {
     const { runtime, sandbox } = this.#options
     const { current } = runtime
     const served = current.list().filter(({ source }) => source === this.#source.label)
-    const reports = current.reports().filter(({ source }) => source === this.#source.label)
-    const { state, health } = this.#fleet.feed
+    const reports = this.#listReports()
+    const { state, stale } = this.#fleet.feed
     const announcement = state.announcements.get(toAnnouncementSubject(this.#source.channel))
     const isPrefetched = announcement !== undefined && runtime.isStored(announcement)
     const source = current.sources().find(({ label }) => label === this.#source.label)
     const errors = [
-      ...(health.lastError === undefined ? [] : [health.lastError]),
+      ...(stale?.reason === undefined ? [] : [stale.reason]),
       ...(source?.diagnostics ?? [])
         .filter(({ severity }) => severity !== 'info')
         .map(({ message }) => message),
       ...reports.flatMap(({ name, diagnostics }) =>
-        diagnostics
-          .filter(({ severity }) => severity === 'error')
-          .map(({ message }) => `${name}: ${message}`),
+        diagnostics.filter(isError).map(({ message }) => `${name}: ${message}`),
       ),
     ]
     return {
-      host: this.#host,
-      agent: this.#agent,
-      instance: this.#instance,
-      pid: process.pid,
-      channel: this.#source.channel,
+      ...this.#identity,
       digest: digestOfSet(served),
       skills: served.length,
-      held: this.#listHeld().length,
+      held: reports.filter(isHeld).length,
       generation: { number: current.number, digest: current.digest },
-      ...(state.epoch === undefined ? {} : { epoch: state.epoch.document.epoch }),
       seq: state.seq,
-      ...(isPrefetched ? { prefetched: announcement.publishId } : {}),
-      ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
-      ...(health.staleSince === undefined ? {} : { staleSince: health.staleSince }),
-      ...(sandbox === undefined ? {} : { sandbox: sandbox.slice(0, MAX_TEXT) }),
+      ...defined({
+        epoch: state.epoch?.document.epoch,
+        prefetched: isPrefetched ? announcement.publishId : undefined,
+        lagMs: this.#lagMs,
+        staleSince: stale?.since,
+        sandbox: sandbox?.slice(0, MAX_TEXT),
+      }),
       errors: errors.slice(0, MAX_ERRORS).map(text => text.slice(0, MAX_TEXT)),
       at: Date.now(),
     }
@@ -139,7 +136,7 @@ export class FleetReporter implements AsyncDisposable {
     clearTimeout(this.#soon)
     try {
       const engine = await this.#fleet.open()
-      engine.send(toAgentSubject(this.#host, this.#agent), new Uint8Array(), { isMarker: true })
+      engine.send({ subject: this.#subject, data: new Uint8Array(), isMarker: true })
       await engine.checkAlive()
     } catch {
       // Without a server, the last report expires.
@@ -150,13 +147,8 @@ export class FleetReporter implements AsyncDisposable {
     await this.close()
   }
 
-  #listHeld(): readonly SkillReport[] {
-    return this.#options.runtime.current
-      .reports()
-      .filter(
-        ({ source, status }) =>
-          source === this.#source.label && (status === 'pending' || status === 'rejected'),
-      )
+  #listReports(): readonly SkillReport[] {
+    return this.#options.runtime.current.reports().filter(({ source }) => source === this.#source.label)
   }
 
   /** Measures how long the newest served version was on its way. */
@@ -180,13 +172,22 @@ export class FleetReporter implements AsyncDisposable {
     this.#soon = undefined
     try {
       const engine = await this.#fleet.open()
-      this.#held = new Set(this.#listHeld().map(({ name }) => name))
+      this.#held = new Set(
+        this.#listReports()
+          .filter(isHeld)
+          .map(({ name }) => name),
+      )
       const data = new TextEncoder().encode(JSON.stringify(this.report))
-      if (!this.#isClosed) engine.send(toAgentSubject(this.#host, this.#agent), data)
+      if (!this.#isClosed) engine.send({ subject: this.#subject, data })
     } catch {
       // The next report comes within 20 seconds.
     }
   }
+}
+
+/** Whether a newer revision waits for approval, or was rejected. */
+function isHeld({ status }: SkillReport): boolean {
+  return status === 'pending' || status === 'rejected'
 }
 
 /** @throws {SkillError} INVALID_OPTION */

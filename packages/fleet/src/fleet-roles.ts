@@ -99,27 +99,18 @@ export function writeAccounts(): string {
   const imports = shared.map(
     ({ kind, subject }) => `{ ${kind}: { account: ${owner}, subject: ${quote(subject)} } }`,
   )
-  const usersOf = (account: string): readonly string[] =>
+  const listUsers = (account: string): readonly Setting[] =>
     describePermissions()
       .filter(each => each.account === account)
-      .map(writeUser)
-  const lines = [
-    'accounts {',
-    ...indent([
-      `${owner} {`,
-      ...indent([
-        'jetstream: enabled',
-        ...writeList('users', usersOf(owner)),
-        ...writeList('exports', exports),
-      ]),
-      '}',
-      `${agents} {`,
-      ...indent([...writeList('users', usersOf(agents)), ...writeList('imports', imports)]),
-      '}',
-    ]),
-    '}',
-  ]
-  return lines.join('\n')
+      .map(({ role, publish, subscribe }) => ({
+        nkey: `"<${role}>"`,
+        permissions: { publish: publish.map(quote), subscribe: subscribe.map(quote) },
+      }))
+  const accounts = {
+    [owner]: { jetstream: 'enabled', users: listUsers(owner), exports },
+    [agents]: { users: listUsers(agents), imports },
+  }
+  return `accounts ${writeSetting(accounts).join('\n')}`
 }
 
 /** What the account of the agents imports: the subjects that agents use, for all hosts. */
@@ -138,25 +129,23 @@ function listShared(): readonly {
   return [...services, { kind: 'stream', subject: ALL_LIVE, isBatch: false }]
 }
 
-function writeUser({ role, publish, subscribe }: FleetPermissions): string {
-  const lines = [
-    '{',
-    ...indent([
-      `nkey: "<${role}>"`,
-      'permissions {',
-      ...indent([
-        ...writeList('publish', publish.map(quote)),
-        ...writeList('subscribe', subscribe.map(quote)),
-      ]),
-      '}',
-    ]),
-    '}',
-  ]
-  return lines.join('\n')
+/** A setting of nats-server: text, a list, or a block. */
+type Setting = string | readonly Setting[] | { readonly [name: string]: Setting }
+
+/** Writes a setting, with a line for each item. */
+function writeSetting(setting: Setting): readonly string[] {
+  if (typeof setting === 'string') return [setting]
+  if (isList(setting)) return ['[', ...indent(setting.flatMap(writeSetting)), ']']
+  const lines = Object.entries(setting).flatMap(([name, value]) => {
+    const isBlock = typeof value !== 'string' && !isList(value)
+    const [first, ...rest] = writeSetting(value)
+    return [`${name}${isBlock ? '' : ':'} ${first}`, ...rest]
+  })
+  return ['{', ...indent(lines), '}']
 }
 
-function writeList(name: string, items: readonly string[]): readonly string[] {
-  return [`${name}: [`, ...indent(items.flatMap(item => item.split('\n'))), ']']
+function isList(setting: Exclude<Setting, string>): setting is readonly Setting[] {
+  return Array.isArray(setting)
 }
 
 function indent(lines: readonly string[]): readonly string[] {

@@ -23,17 +23,15 @@ import {
   type TreeFetcher,
 } from '@skillstoke/core/source'
 import { downloadFile } from './blobs.ts'
-import { warn } from './call-host.ts'
 import { downloadOnce } from './download-once.ts'
-import type { FeedState, Head } from './feed-state.ts'
+import { type FeedState, type Head, listHeads } from './feed-state.ts'
 import { FleetConnection, type FleetConnectionOptions } from './fleet-connection.ts'
 import { checkChannel, DEFAULT_CHANNEL, parseHeadSubject, toAnnouncementSubject } from './fleet-subjects.ts'
-import { HeadStorage } from './head-storage.ts'
+import { HeadStorage, type ReplacedHead } from './head-storage.ts'
+import { warn } from './host-warning.ts'
 import type { Announcement, ManifestFile } from './manifest.ts'
 import { findCompanions } from './publication-groups.ts'
-import { RetryTimer } from './retry-timer.ts'
-import { listHeads } from './skill-set.ts'
-import { fromStoredHeads, type ReplacedHead } from './stored-heads.ts'
+import { RetryTimer } from './retries.ts'
 import type { WaitingHead } from './waiting-heads.ts'
 
 /** The values of `FleetRetrieval`. */
@@ -215,9 +213,9 @@ class FleetFetcher implements TreeFetcher {
   }
 
   state(): SourceState {
-    const { isConnected, staleSince, lastError } = this.fleet.feed.health
-    if (isConnected && staleSince === undefined) return { mode: 'events', sweepMs: SWEEP_MS }
-    return { mode: 'polling', sweepMs: SWEEP_MS, reason: lastError ?? 'not connected yet' }
+    const { isConnected, stale } = this.fleet.feed
+    if (isConnected && stale === undefined) return { mode: 'events', sweepMs: SWEEP_MS }
+    return { mode: 'polling', sweepMs: SWEEP_MS, reason: stale?.reason ?? 'not connected yet' }
   }
 
   watch(onNews: () => void): () => void {
@@ -240,8 +238,7 @@ class FleetFetcher implements TreeFetcher {
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
-    const stored = await this.#storage.restore(context)
-    const state = stored === undefined ? undefined : fromStoredHeads(stored, this.fleet.trusted)
+    const state = await this.#storage.restore(context, this.fleet.trusted)
     if (state === undefined) return undefined
     this.fleet.feed.resume(state)
     this.#shown = state
@@ -266,12 +263,14 @@ class FleetFetcher implements TreeFetcher {
     )
     const hindrance = state.awaited.has(this.channel)
       ? describeAwaited(this.channel)
-      : describeWaiting([...feed.waiting.values()].filter(({ place }) => place.channel === this.channel))
+      : describeWaiting(
+          [...feed.waiting.values()].filter(({ document }) => document.channel === this.channel),
+        )
     if (hindrance !== undefined) notices.push(refuseTreeEntry(this.origin, hindrance, true))
     const failures = await this.#list(state, context)
     notices.push(...failures.map(({ notice }) => notice))
     if (failures.length > 0) this.#retry.noteFailure()
-    else this.#retry.noteSuccess()
+    else this.#retry.cancel()
     const isIncomplete = failures.length > 0
     if (state.heads !== this.#shown?.heads || isIncomplete || this.#isIncomplete)
       this.#storage.storeSoon({ state, replaced: failures, context })
@@ -422,7 +421,7 @@ export function describeAwaited(channel: string): string {
 
 function describeWaiting([first, ...others]: readonly WaitingHead[]): string | undefined {
   if (first === undefined) return undefined
-  const { channel, skill } = first.place
+  const { channel, skill } = first.document
   const skills =
     others.length === 0
       ? `${channel}/${skill} waits`

@@ -1,12 +1,11 @@
-import { type Digest, SkillError } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import { type AgentReport, readReport } from './agent-report.ts'
+import type { Digest } from '@skillstoke/core'
+import { checkOptions, defined, type KnownOptions } from '@skillstoke/core/internal'
+import { type AgentReport, compareAgents, readReports } from './agent-report.ts'
 import { compareNames } from './channel-change.ts'
+import { digestOfSet, type Head, listHeads } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import { describeAwaited } from './fleet-source.ts'
-import { AGENTS, checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
-import type { NatsEngine } from './nats-engine.ts'
-import { digestOfSet, listHeads } from './skill-set.ts'
+import { checkChannel, DEFAULT_CHANNEL } from './fleet-subjects.ts'
 
 export interface FleetStatusOptions {
   /** @default 'stable' */
@@ -107,7 +106,7 @@ export class FleetStatus {
         isAwaiting: report.errors.some(error => error.includes(describeAwaited(this.#channel))),
         ageMs: Math.max(0, Date.now() - report.at),
       }))
-      .sort((a, b) => (`${a.host} ${a.agent}` < `${b.host} ${b.agent}` ? -1 : 1))
+      .sort(compareAgents)
     const count = (wanted: AgentState): number => agents.filter(each => each.state === wanted).length
     return {
       channel: this.#channel,
@@ -116,19 +115,7 @@ export class FleetStatus {
       epoch: state.epoch?.document.epoch ?? 0,
       seq: state.seq,
       digest,
-      skills: heads
-        .map(({ skill, at, manifest }) => {
-          const { version, revision, publisher, note } = manifest
-          return {
-            name: skill,
-            version,
-            revision,
-            publisher,
-            at: at === 0 ? Date.parse(manifest.at) : at,
-            ...(note === undefined ? {} : { note }),
-          }
-        })
-        .sort(compareNames),
+      skills: heads.map(toSkillStatus).sort(compareNames),
       agents,
       counts: {
         current: count('current'),
@@ -136,32 +123,16 @@ export class FleetStatus {
         held: count('held'),
         stale: count('stale'),
       },
-      channels: [
-        ...new Set([
-          ...[...state.heads.values()].map(({ channel }) => channel),
-          ...all.map(({ channel }) => channel),
-        ]),
-      ].sort(),
+      channels: [...new Set([...state.heads.values(), ...all].map(({ channel }) => channel))].sort(),
       refusals: [...state.refusals].map(([subject, { reason }]) => ({ subject, reason })),
     }
   }
 }
 
-/** Reads the reports of all agents. A fleet without the stream of the reports has no agents to show. */
-async function readReports(engine: NatsEngine): Promise<readonly AgentReport[]> {
-  // A report that arrives between two pages replaces the earlier one.
-  const reports = new Map<string, AgentReport>()
-  try {
-    for await (const { messages } of engine.readFrom(AGENTS, 1))
-      for (const message of messages) {
-        const report = readReport(message)
-        if (report === undefined) reports.delete(message.subject)
-        else reports.set(message.subject, report)
-      }
-  } catch (thrown) {
-    if (!SkillError.isInstance(thrown, 'IO_FAILED') || thrown.data['isMissing'] !== true) throw thrown
-  }
-  return [...reports.values()]
+function toSkillStatus({ skill, at, manifest }: Head): FleetSkillStatus {
+  const { version, revision, publisher, note } = manifest
+  const committedAt = at === 0 ? Date.parse(manifest.at) : at
+  return { name: skill, version, revision, publisher, at: committedAt, ...defined({ note }) }
 }
 
 function stateOf({ digest, held, staleSince }: AgentReport, expected: Digest): AgentState {

@@ -1,4 +1,4 @@
-import { SkillError } from '@skillstoke/core'
+import { type Digest, SkillError } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
 
 // Names of streams and subjects. One NATS account holds one fleet.
@@ -99,9 +99,9 @@ export function parseRecordSubject(
   return toRecordSubject(channel, skill, version) === subject ? { channel, skill, version } : undefined
 }
 
-/** @param hex SHA-256 as 64 hexadecimal digits */
-export function toBlobSubject(hex: string): string {
-  return `skb.${hex}`
+/** Returns the subject of a piece of a file, which names its digest in hexadecimal digits. */
+export function toBlobSubject(digest: Digest): string {
+  return `skb.${digest.slice('sha256:'.length)}`
 }
 
 export function toAgentSubject(host: string, agent: string): string {

@@ -1,4 +1,4 @@
-import { decodeText, digestOf } from '@skillstoke/core/internal'
+import { decodeText, decodeUnmarkedText, digestOf, toMessage } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import {
   type FetchContext,
@@ -8,9 +8,20 @@ import {
   storeTree,
   type TreeFile,
 } from '@skillstoke/core/source'
-import { type FeedState, newestSeq } from './feed-state.ts'
-import { parseHeadSubject } from './fleet-subjects.ts'
-import { type ReplacedHead, type StoredHeads, toStoredHeads } from './stored-heads.ts'
+import {
+  type FeedState,
+  type Head,
+  isOfEpoch,
+  newestSeq,
+  type OtherSubject,
+  type Place,
+  type Refusal,
+  tryReadEpoch,
+} from './feed-state.ts'
+import { parseHeadSubject, toHeadSubject } from './fleet-subjects.ts'
+import { type FleetEpoch, readVersionAt } from './manifest.ts'
+import { NEVER } from './retries.ts'
+import type { TrustedKeys } from './signing.ts'
 
 /** How often heads are stored again that another process has overwritten with earlier ones. */
 const STORE_ATTEMPTS = 5
@@ -48,15 +59,16 @@ export class HeadStorage {
     this.#origin = origin
   }
 
-  /** Returns what an earlier process stored. */
-  async restore(context: StoreContext): Promise<StoredHeads | undefined> {
+  /** Returns the state that an earlier process stored. Returns `undefined` if not even its epoch is trusted. */
+  async restore(context: StoreContext, trusted: TrustedKeys): Promise<FeedState | undefined> {
     const tree = await restoreTree(this.#origin, context)
     const stream = await readStream(tree)
     if (tree === undefined || stream === undefined) return undefined
     const files = tree.files.filter(({ path }) => path !== STREAM_FILE).map(parseFile)
     const stored = ((await Promise.all(files)) as (readonly StoredSubject[])[]).flat()
     const removed = stored.filter(each => 'version' in each)
-    return { ...stream, heads: stored.filter(each => 'text' in each), others: [...stream.others, ...removed] }
+    const heads = stored.filter(each => 'text' in each)
+    return fromStoredHeads({ ...stream, heads, others: [...stream.others, ...removed] }, trusted)
   }
 
   /** Stores heads at once, but spends little of the time on it: the pause after it is 20 times longer, up to a second. */
@@ -93,9 +105,8 @@ export class HeadStorage {
       // Another process with the same state directory may be further, or may store at the same moment.
       for (let attempt = 0; attempt < STORE_ATTEMPTS; attempt++) {
         const stored = (await readStream(await restoreTree(this.#origin, context)))?.position
-        if (stored !== undefined && isBefore(position, stored)) return
-        const isOurs = stored !== undefined && stored.id === position.id && !isBefore(stored, position)
-        if (isOurs && attempt > 0) return
+        const lead = stored === undefined || stored.id !== position.id ? -1 : leadOf(stored, position)
+        if (lead > 0 || (lead === 0 && attempt > 0)) return
         storeTree(this.#origin, files, context)
         await context.store.flush()
       }
@@ -138,7 +149,7 @@ function toFile(path: string, value: object): FetchedFile {
 }
 
 async function parseFile(file: TreeFile): Promise<unknown> {
-  return JSON.parse(decodeText(await file.read(new AbortController().signal)) ?? '')
+  return JSON.parse(decodeText(await file.read(NEVER)) ?? '')
 }
 
 function positionOf(state: FeedState): StoredPosition {
@@ -146,7 +157,89 @@ function positionOf(state: FeedState): StoredPosition {
   return { id, epoch, seq: newestSeq(state) }
 }
 
-/** Whether a position is before another one of the same fleet. */
-function isBefore(a: StoredPosition, b: StoredPosition): boolean {
-  return a.id === b.id && (a.epoch < b.epoch || (a.epoch === b.epoch && a.seq < b.seq))
+/** How far a position is before another one of the same fleet: 0 if both are the same. */
+function leadOf(a: StoredPosition, b: StoredPosition): number {
+  return a.epoch - b.epoch || a.seq - b.seq
+}
+
+/** Heads that a process stores for the next one. */
+export interface StoredHeads {
+  /** The document of the epoch. */
+  readonly epoch: string
+  readonly seq: number
+  readonly heads: readonly (Place & { readonly subject: string; readonly text: string })[]
+  readonly others: readonly (OtherSubject & { readonly subject: string })[]
+}
+
+/** A head whose files could not be retrieved, and the earlier head that is served instead. */
+export interface ReplacedHead {
+  readonly head: Head
+  readonly before: Head | undefined
+}
+
+/**
+ * Returns a state in the form in which it is stored. After a replaced or refused head, the next process reads all heads
+ * again, because it may reach the files or have other keys.
+ */
+export function toStoredHeads(state: FeedState, replaced: readonly ReplacedHead[]): StoredHeads {
+  const heads = new Map(state.heads)
+  for (const { head, before } of replaced) {
+    const subject = toHeadSubject(head)
+    if (before === undefined) heads.delete(subject)
+    else heads.set(subject, before)
+  }
+  const isComplete = replaced.length === 0 && state.isComplete
+  return {
+    epoch: state.epoch === undefined ? '' : decodeUnmarkedText(state.epoch.data),
+    seq: isComplete ? state.seq : 0,
+    heads: [...heads].map(([subject, { seq, at, data }]) => ({
+      subject,
+      seq,
+      at,
+      text: decodeUnmarkedText(data),
+    })),
+    others: [...state.others].map(([subject, other]) => ({ subject, ...other })),
+  }
+}
+
+/**
+ * Reads stored heads. Heads that no trusted key has signed are refused again. Returns `undefined` if not even the epoch is
+ * trusted, because the heads then belong to another fleet.
+ */
+export function fromStoredHeads(
+  { epoch, seq, heads, others }: StoredHeads,
+  trusted: TrustedKeys,
+): FeedState | undefined {
+  const epochData = new TextEncoder().encode(epoch)
+  const document = tryReadEpoch(epochData, trusted)
+  if (document === undefined) return undefined
+  const served = new Map<string, Head>()
+  const refusals = new Map<string, Refusal>()
+  for (const { subject, text, ...place } of heads) {
+    const data = new TextEncoder().encode(text)
+    try {
+      const manifest = readVersionAt(data, trusted, parseHeadSubject(subject))
+      const { channel, skill, kind } = manifest
+      if (kind === 'skill') served.set(subject, { channel, skill, ...place, manifest, data })
+    } catch (thrown) {
+      refusals.set(subject, { ...place, reason: toMessage(thrown) })
+    }
+  }
+  return {
+    epoch: { document, data: epochData },
+    seq: refusals.size === 0 ? seq : 0,
+    heads: served,
+    refusals,
+    announcements: new Map(),
+    others: new Map(others.map(({ subject, ...other }) => [subject, other])),
+    awaited: listAwaited(document, served.values()),
+    isRetaining: [...served.values()].some(head => head.seq === 0),
+    isComplete: refusals.size === 0 && seq > 0,
+  }
+}
+
+/** Returns the channels whose heads belong to an earlier epoch and are not in the stream. */
+function listAwaited(document: FleetEpoch, heads: Iterable<Head>): ReadonlySet<string> {
+  const awaited = [...heads].filter(({ seq, manifest }) => seq === 0 && !isOfEpoch(manifest, document))
+  return new Set(awaited.map(({ channel }) => channel))
 }

@@ -3,6 +3,7 @@ import { nodeHasher } from '@skillstoke/core/node'
 import { expect, test } from 'vitest'
 import type { KnownEpoch } from './feed-state.ts'
 import { EPOCH_SUBJECT, toAnnouncementSubject, toHeadSubject, toStatementSubject } from './fleet-subjects.ts'
+import { fromStoredHeads, toStoredHeads } from './head-storage.ts'
 import { HeadTable } from './head-table.ts'
 import {
   type Announcement,
@@ -16,7 +17,6 @@ import {
 } from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
 import { createSigningKey, loadSigningKey, NO_KEYS, TrustedKeys } from './signing.ts'
-import { fromStoredHeads, toStoredHeads } from './stored-heads.ts'
 
 const pair = createSigningKey()
 const signer = loadSigningKey(pair.privateKey)

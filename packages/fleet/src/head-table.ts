@@ -204,9 +204,9 @@ export class HeadTable {
       return
     }
     try {
-      const { document } = readVersionAt(data, this.#trusted, place)
+      const document = readVersionAt(data, this.#trusted, place)
       if (document.fleet !== this.epoch?.id) throw new Error('it belongs to another fleet')
-      const head = { message, place, document }
+      const head = { message, document }
       if (document.epoch === this.epoch.epoch) this.#assertOrder(head)
       // A refused head leaves also an earlier one in place that waits.
       this.#waiting.delete(subject)
@@ -282,7 +282,7 @@ export class HeadTable {
 
   #accept(head: WaitingHead): void {
     this.#assertOrder(head)
-    const { message, place, document } = head
+    const { message, document } = head
     const { subject, seq, at, data } = message
     if (document.kind === 'removal') {
       this.#remove(subject, { seq, at, version: document.version })
@@ -291,7 +291,8 @@ export class HeadTable {
     this.#isChanged = true
     this.#endRefusal(subject, seq)
     if (this.#others.has(subject)) this.#ownOthers().delete(subject)
-    this.#heads.set(subject, { ...place, seq, at, manifest: document, data })
+    const { channel, skill } = document
+    this.#heads.set(subject, { channel, skill, seq, at, manifest: document, data })
   }
 
   /** @throws {Error} if the version of a head is older than what the table knows */

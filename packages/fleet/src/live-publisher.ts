@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import { callHost } from './call-host.ts'
+import { checkOptions, type KnownOptions, Listeners } from '@skillstoke/core/internal'
 import type { FeedState } from './feed-state.ts'
+import { warn } from './host-warning.ts'
 import type { PublishOptions, PublishReport } from './publish-options.ts'
 import { listAwaited } from './publishable.ts'
 import type { SkillPublisher } from './skill-publisher.ts'
@@ -49,7 +49,9 @@ const LAST_RETRY_MS = 20_000
 export class LivePublisher implements AsyncDisposable {
   readonly #publisher: SkillPublisher
   readonly #runtime: SkillRuntime
-  readonly #options: LivePublisherOptions
+  readonly #options: Pick<PublishOptions, 'channel' | 'isMirror' | 'note'>
+  readonly #reports = new Listeners<[report: PublishReport]>(warn)
+  readonly #failures = new Listeners<[error: unknown, retryMs: number]>(warn)
   readonly #unsubscribe: readonly (() => void)[]
   readonly #abort = new AbortController()
   #isDirty = false
@@ -64,7 +66,10 @@ export class LivePublisher implements AsyncDisposable {
     checkOptions('LivePublisher', options, KNOWN)
     this.#publisher = publisher
     this.#runtime = runtime
-    this.#options = options
+    const { onReport, onError = warn, ...publishing } = options
+    this.#options = publishing
+    if (onReport !== undefined) this.#reports.subscribe(onReport)
+    this.#failures.subscribe(onError)
     this.#unsubscribe = [
       runtime.subscribe(() => this.#start()),
       publisher.connection.feed.onNews(() => void this.#checkEpoch()),
@@ -111,7 +116,7 @@ export class LivePublisher implements AsyncDisposable {
 
   async #run(): Promise<void> {
     const { signal } = this.#abort
-    const { onReport, onError, isMirror = false, ...options } = this.#options
+    const { isMirror, ...options } = this.#options
     const { feed } = this.#publisher.connection
     let retryMs = FIRST_RETRY_MS
     while (this.#isDirty && !signal.aborted) {
@@ -122,16 +127,13 @@ export class LivePublisher implements AsyncDisposable {
         this.#epoch = nameEpoch(feed.state)
         report = await this.#publisher.publish(this.#runtime, {
           ...options,
-          isMirror: isMirror && listAwaited(this.#runtime).length === 0,
+          isMirror: isMirror === true && listAwaited(this.#runtime).length === 0,
           signal,
         })
       } catch (thrown) {
         if (signal.aborted) return
         this.#isDirty = true
-        callHost(() => {
-          if (onError === undefined) throw thrown // which becomes a warning
-          onError(thrown, retryMs)
-        })
+        this.#failures.tell(thrown, retryMs)
         this.#waking = new AbortController()
         const waking = AbortSignal.any([signal, this.#waking.signal])
         await sleep(retryMs, undefined, { signal: waking }).catch(() => undefined)
@@ -140,7 +142,7 @@ export class LivePublisher implements AsyncDisposable {
       }
       retryMs = FIRST_RETRY_MS
       const isIdle = report.skills.every(({ outcome }) => outcome === 'unchanged')
-      if (!isIdle || report.refused.length > 0) callHost(() => onReport?.(report))
+      if (!isIdle || report.refused.length > 0) this.#reports.tell(report)
     }
   }
 }

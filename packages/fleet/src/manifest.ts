@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { hostname, userInfo } from 'node:os'
 import { type Digest, SkillError } from '@skillstoke/core'
 import {
   decodeText,
@@ -23,25 +25,29 @@ export interface ManifestFile extends SkillFile {
   readonly chunks?: readonly Digest[]
 }
 
-/** Fields that every version of a skill has. */
-interface VersionFields {
-  /** Id of the fleet that the version belongs to. */
+/** Fields of everything that a publication stores in a channel. */
+export interface PublicationFields {
+  /** Id of the fleet that the document belongs to. */
   readonly fleet: string
-  /** Epoch of the fleet in which the version was published. */
+  /** Epoch of the fleet in which the document was written. */
   readonly epoch: number
   readonly channel: string
-  readonly skill: string
-  /** Rises with each version of a skill in a channel. Some numbers may be missing. */
-  readonly version: number
   /**
    * Identifies one publication. All heads of a publication have the same id, and a publisher recognises its own commit by
    * it after a lost answer.
    */
   readonly publishId: string
-  /** Name of the person or program that published the version. */
+  /** Name of the person or program that published. */
   readonly publisher: string
   /** Time of the publisher in ISO 8601. */
   readonly at: string
+}
+
+/** Fields that every version of a skill has. */
+interface VersionFields extends PublicationFields {
+  readonly skill: string
+  /** Rises with each version of a skill in a channel. Some numbers may be missing. */
+  readonly version: number
   /** Why the version was published, for example a commit message. */
   readonly note?: string
   /** Absent if the publication has one head. Agents apply all heads of a publication together. */
@@ -88,18 +94,8 @@ export interface FleetEpoch {
   readonly at: string
 }
 
-/** Fields of a statement about a channel in one epoch. */
-interface StatementFields {
-  readonly fleet: string
-  readonly epoch: number
-  readonly channel: string
-  readonly publishId: string
-  readonly publisher: string
-  readonly at: string
-}
-
 /** Says that all heads of a publication are committed, or never will be. */
-export interface PublicationEnd extends StatementFields {
+export interface PublicationEnd extends PublicationFields {
   readonly kind: 'publication'
   /** How many heads the publication has. */
   readonly count: number
@@ -111,14 +107,14 @@ export interface PublicationEnd extends StatementFields {
  * Says which skills a channel has at the start of an epoch. Agents that know an earlier epoch change over only then, and
  * lose only skills that the list does not name.
  */
-export interface ChannelList extends StatementFields {
+export interface ChannelList extends PublicationFields {
   readonly kind: 'list'
   /** Versions by name. */
   readonly skills: Readonly<Record<string, number>>
 }
 
 /** Names the files that the next publication in a channel needs, so that agents retrieve them before its commit. */
-export interface Announcement extends StatementFields {
+export interface Announcement extends PublicationFields {
   readonly kind: 'announcement'
   readonly files: readonly ManifestFile[]
 }
@@ -127,7 +123,41 @@ export interface Announcement extends StatementFields {
 export type VersionRecord = SkillVersion | SkillRemoval
 export type FleetDocument = VersionRecord | FleetEpoch | PublicationEnd | ChannelList | Announcement
 
+type Kind = FleetDocument['kind']
+
+/** What a field must be, and what it is otherwise. */
+interface FieldCheck {
+  readonly is: (value: unknown) => boolean
+  readonly fault: string
+}
+
+const TEXT: FieldCheck = { is: value => typeof value === 'string', fault: 'no text' }
+const WHOLE: FieldCheck = { is: Number.isSafeInteger, fault: 'no whole number' }
+const VERSION: FieldCheck = { is: value => WHOLE.is(value) && (value as number) >= 1, fault: WHOLE.fault }
+const OBJECT: FieldCheck = { is: isRecord, fault: 'no object' }
+const PART: FieldCheck = { is: isPublicationPart, fault: 'not valid' }
+const PUBLICATION = { fleet: TEXT, epoch: WHOLE, channel: TEXT, publishId: TEXT, publisher: TEXT, at: TEXT }
+const HEAD = { ...PUBLICATION, skill: TEXT, version: VERSION, publication: PART }
+/** The fields of each kind of document that a reader relies on. */
+const FIELDS: Readonly<Record<Kind, Readonly<Record<string, FieldCheck>>>> = {
+  epoch: { id: TEXT, epoch: WHOLE },
+  skill: { ...HEAD, frontmatter: OBJECT, skillFile: TEXT },
+  removal: HEAD,
+  publication: PUBLICATION,
+  list: { ...PUBLICATION, skills: OBJECT },
+  announcement: PUBLICATION,
+}
+
 const encoder = new TextEncoder()
+
+/** Describes a publication that begins now. */
+export function describePublication(
+  { id, epoch }: FleetEpoch,
+  channel: string,
+  publisher: string = `${userInfo().username}@${hostname()}`,
+): PublicationFields {
+  return { fleet: id, epoch, channel, publishId: randomUUID(), publisher, at: new Date().toISOString() }
+}
 
 /**
  * Writes a document: one line of JSON, then one line for each signature. The signature covers the bytes of the first
@@ -163,52 +193,43 @@ export function readDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocum
     throw invalid('it is not JSON', cause)
   }
   if (!isRecord(value)) throw invalid('it is no object')
-  switch (value['kind']) {
-    case 'epoch':
-      if (!Number.isSafeInteger(value['epoch'])) throw invalid('its epoch is no whole number')
-      if (typeof value['id'] !== 'string') throw invalid('its field id is no text')
-      return value as unknown as FleetEpoch
-    case 'removal':
-      checkVersionFields(value)
-      return value as unknown as SkillRemoval
-    case 'publication':
-      checkStatement(value)
-      return value as unknown as PublicationEnd
-    case 'list':
-      checkStatement(value)
-      if (!isRecord(value['skills'])) throw invalid('its list of skills is no object')
-      return value as unknown as ChannelList
-    case 'announcement':
-      checkStatement(value)
-      return { ...(value as unknown as Announcement), files: toFiles(value['files']) }
-    case 'skill':
-      checkVersionFields(value)
-      return toSkillVersion(value)
-    default:
-      throw invalid(`its kind is ${showValue(value['kind'])}; a newer release may be needed`)
-  }
+  const { kind } = value
+  const fields = typeof kind === 'string' && Object.hasOwn(FIELDS, kind) ? FIELDS[kind as Kind] : undefined
+  if (fields === undefined) throw invalid(`its kind is ${showValue(kind)}; a newer release may be needed`)
+  for (const [name, { is, fault }] of Object.entries(fields))
+    if (!is(value[name])) throw invalid(`its ${name} is ${fault}`)
+  const document = value as unknown as FleetDocument
+  if (document.kind === 'skill') return toSkillVersion(document)
+  return document.kind === 'announcement' ? { ...document, files: toFiles(document.files) } : document
 }
 
 /**
  * Reads the document of a head or of a version record, and checks that it belongs to its place.
+ * @param fleet the fleet that it must belong to, if this is known
  * @throws {SkillError} UNTRUSTED, SKILL_INVALID
  */
-export function readVersionAt<P extends HeadPlace>(
+export function readVersionAt(
   data: Uint8Array,
   trusted: TrustedKeys,
-  place: P | undefined,
-): { readonly place: P; readonly document: VersionRecord } {
+  place: HeadPlace | undefined,
+  fleet?: string,
+): VersionRecord {
   if (place === undefined) throw invalid('its subject is no place of a skill')
   const document = readDocument(data, trusted)
   if (document.kind !== 'skill' && document.kind !== 'removal')
     throw invalid(`it is a document of the kind ${document.kind}`)
   const { channel, skill } = document
   if (channel !== place.channel || skill !== place.skill) throw invalid(`it belongs to ${channel}/${skill}`)
-  return { place, document }
+  if (fleet !== undefined && document.fleet !== fleet) throw invalid('it belongs to another fleet')
+  return document
 }
 
-/** Reads a document. Returns `undefined` if the document is not valid or not trusted. */
-export function tryReadDocument(data: Uint8Array, trusted: TrustedKeys): FleetDocument | undefined {
+/** Reads a document. Returns `undefined` if there is none, or it is not valid or not trusted. */
+export function tryReadDocument(
+  data: Uint8Array | undefined,
+  trusted: TrustedKeys,
+): FleetDocument | undefined {
+  if (data === undefined) return undefined
   try {
     return readDocument(data, trusted)
   } catch (thrown) {
@@ -218,7 +239,8 @@ export function tryReadDocument(data: Uint8Array, trusted: TrustedKeys): FleetDo
 }
 
 /** Returns the public keys that a document names as its signers. The signatures are not checked. */
-export function listSigners(data: Uint8Array): readonly string[] {
+export function listSigners(data: Uint8Array | undefined): readonly string[] {
+  if (data === undefined) return []
   const [, ...rest] = (decodeText(data) ?? '').split('\n')
   return rest.flatMap(parseSignature).map(({ key }) => key)
 }
@@ -233,23 +255,8 @@ function parseSignature(line: string): readonly ManifestSignature[] {
   return key === undefined || value === undefined ? [] : [{ key, value: Buffer.from(value, 'base64url') }]
 }
 
-function checkStatement(value: Readonly<Record<string, unknown>>): void {
-  for (const name of ['fleet', 'channel', 'publishId', 'publisher', 'at'])
-    if (typeof value[name] !== 'string') throw invalid(`its field ${name} is no text`)
-  if (!Number.isSafeInteger(value['epoch'])) throw invalid('its epoch is no whole number')
-}
-
-function checkVersionFields(value: Readonly<Record<string, unknown>>): void {
-  checkStatement(value)
-  if (typeof value['skill'] !== 'string') throw invalid('its field skill is no text')
-  const { version, publication } = value
-  if (!Number.isSafeInteger(version) || (version as number) < 1)
-    throw invalid('its version is no whole number')
-  if (publication !== undefined && !isPublicationPart(publication))
-    throw invalid('its publication is not valid')
-}
-
 function isPublicationPart(value: unknown): boolean {
+  if (value === undefined) return true
   if (!isRecord(value)) return false
   const { index, count } = value as Partial<NonNullable<VersionFields['publication']>>
   const isIndex = Number.isSafeInteger(index) && (index as number) >= 0
@@ -257,17 +264,15 @@ function isPublicationPart(value: unknown): boolean {
 }
 
 /** Checks everything that a reader relies on, because a manifest comes from another machine. */
-function toSkillVersion(value: Readonly<Record<string, unknown>>): SkillVersion {
-  const { frontmatter, skillFile, files, revision } = value
-  if (!isRecord(frontmatter)) throw invalid('its frontmatter is no object')
-  if (typeof skillFile !== 'string') throw invalid('it names no skill file')
+function toSkillVersion(version: SkillVersion): SkillVersion {
+  const { skillFile, files, revision } = version
   const checked = toFiles(files)
   const fault = findFilesFault(checked)
   if (fault !== undefined) throw invalid(fault)
   const sorted = sortFiles(checked)
   if (!sorted.some(({ path }) => path === skillFile)) throw invalid(`it has no file ${quote(skillFile)}`)
   if (revisionOf(sorted, nodeHasher) !== revision) throw invalid('its revision does not match its files')
-  return { ...(value as unknown as SkillVersion), files: sorted }
+  return { ...version, files: sorted }
 }
 
 /**

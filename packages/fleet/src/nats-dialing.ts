@@ -18,7 +18,7 @@ export async function dial(
   options: ConnectionOptions,
   address: string,
 ): Promise<{ readonly nc: NatsConnection; readonly choice: ServerChoice }> {
-  const choice = new ServerChoice(countServers(options))
+  const choice = new ServerChoice([options.servers ?? []].flat().length)
   guardWrites()
   try {
     const nc = await connect({
@@ -83,10 +83,6 @@ export class ServerChoice {
     if (performance.now() > this.#untilMs) return null
     return pool.find(server => server.listen !== this.#avoided) ?? null
   }
-}
-
-function countServers({ servers = [] }: ConnectionOptions): number {
-  return typeof servers === 'string' ? 1 : servers.length
 }
 
 /** Connects again without the other servers of the cluster, to find the reason why the servers refuse a connection. */

@@ -1,7 +1,6 @@
 import {
   type ConnectionOptions,
   headers as createHeaders,
-  createInbox,
   type Msg,
   type MsgHdrs,
   type NatsConnection,
@@ -12,82 +11,66 @@ import {
   TimeoutError,
 } from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
-import { Listeners } from '@skillstoke/core/internal'
+import { defined } from '@skillstoke/core/internal'
 import { ByteBudget } from './byte-budget.ts'
+import { ALL_LIVE, fromLiveSubject, HEADS } from './fleet-subjects.ts'
 import { dial, type ServerChoice } from './nats-dialing.ts'
 import {
   type ApiFault,
   describeRefusal,
+  encodeJson,
   fromLeader,
-  isAtLeast,
   isGone,
   isNoMessage,
   isNoStream,
   type LeaderMessage,
+  type MessageToStore,
   readAck,
   SequenceConflict,
   type StoredMessage,
+  type StreamConfig,
+  type StreamDescription,
   toApiError,
+  toHeaders,
   toStored,
 } from './nats-messages.ts'
+import { type MessagePage, NatsPages } from './nats-pages.ts'
+import { NatsProgress } from './nats-progress.ts'
+import {
+  featuresOf,
+  isAtLeast,
+  OLDEST_SERVER,
+  RECOMMENDED_SERVER,
+  type ServerFeatures,
+} from './server-version.ts'
 
-// The only file that sends requests to NATS. Requests of JetStream that the client marks as not stable (direct batch gets,
-// atomic batches) are written here in the wire format of their specifications (ADR-31, ADR-50), which is stable.
+// Only this file and `nats-pages.ts` send requests to NATS. Requests of JetStream that the client marks as not stable (direct
+// batch gets, atomic batches) are written in the wire format of their specifications (ADR-31, ADR-50), which is stable.
 
-/** A message to store. The server refuses the message if the newest message of its subject has another sequence. */
-export interface MessageToStore {
-  readonly subject: string
-  readonly data: Uint8Array
-  /** Expected sequence of the newest message of the subject; 0 if the subject must be empty. */
-  readonly expectedSeq: number
-  readonly isMarker?: boolean
-  /** Time after which the server removes the message. Ignored by servers without this feature. */
-  readonly ttlSeconds?: number
+const NO_MESSAGES: MessagePage = { messages: [], pending: 0 }
+
+interface ApiOptions {
+  readonly body?: object
+  readonly timeoutMs?: number
+  /** Whether a fault is an answer, too. */
+  readonly isTolerated?: (fault: ApiFault) => boolean
 }
 
-/** A page of messages of a stream. */
-export interface MessagePage {
-  readonly messages: readonly StoredMessage[]
+/** A page of the subjects of a stream. */
+interface SubjectsPage {
+  readonly state: { readonly subjects?: Readonly<Record<string, number>> }
+  /** How many subjects the stream has. */
+  readonly total: number
 }
-
-interface CountedPage extends MessagePage {
-  /** How many messages follow the page. */
-  readonly pending: number
-}
-
-/** Features that depend on the version of the server. Old servers ignore unknown options without an error. */
-export interface ServerFeatures {
-  /** Batched direct gets and expiring messages: 2.11. */
-  readonly batchGet: boolean
-  /** Several messages in one atomic batch: 2.12. */
-  readonly atomicBatch: boolean
-  /** Messages that the server repeats: 2.14. */
-  readonly schedules: boolean
-}
-
-/** The oldest version of the server that works. */
-export const OLDEST_SERVER = '2.9.0'
-/** The oldest version of the server that has all features of the publisher, and current security fixes. */
-export const RECOMMENDED_SERVER = '2.12.0'
 
 const REQUEST_MS = 2_000
 const SENDING_BYTES = 256 * 1024
 const RECEIVING_BYTES = 1024 * 1024
 /** The slowest connection on which files can be uploaded: 32 KB each second. */
 const LEAST_BYTES_PER_MS = 32
-/** Without progress: the time until a read has failed, the time until its next attempt, and the number of attempts. */
-const READ_MS = 1_500
-const READ_AGAIN_MS = 400
-const READ_ATTEMPTS = 5
-const PING_MS = 1_000
-/** How often a waiting request looks for progress, and what counts as such. A beat has fewer bytes. */
-const PROGRESS_MS = 100
-const PROGRESS_BYTES = 8_192
 /** Limit for a read while bytes arrive. */
 const LONGEST_READ_MS = 60_000
 const PAGE_MESSAGES = 1_000
-// Far below the server's limit of pending bytes, so that a slow reader is never disconnected while it catches up.
-const PAGE_BYTES = 1024 * 1024
 
 export class NatsEngine {
   readonly features: ServerFeatures
@@ -95,30 +78,18 @@ export class NatsEngine {
   readonly sending: ByteBudget = new ByteBudget(SENDING_BYTES)
   readonly receiving: ByteBudget = new ByteBudget(RECEIVING_BYTES)
   readonly #nc: NatsConnection
-  readonly #inboxPrefix: string | undefined
   readonly #choice: ServerChoice
-  /** Called with each subject on which the server permits no messages of this program. */
-  readonly #refusals = new Listeners<[subject: string]>()
+  readonly #progress: NatsProgress
+  readonly #pages: NatsPages
   #checking: Promise<boolean> | undefined
-  /** When the last bytes arrived, and how many had arrived then. */
-  #progressAt = 0
-  #countedBytes = 0
 
   private constructor(nc: NatsConnection, inboxPrefix: string | undefined, choice: ServerChoice) {
     this.#nc = nc
-    this.#inboxPrefix = inboxPrefix
+    this.#pages = new NatsPages(nc, inboxPrefix)
     this.#choice = choice
-    const { version } = this
-    this.features = {
-      batchGet: isAtLeast(version, '2.11.0'),
-      atomicBatch: isAtLeast(version, '2.12.0'),
-      schedules: isAtLeast(version, '2.14.0'),
-    }
-    void this.followStatus(status => {
-      const error = status.type === 'error' ? status.error : undefined
-      if (error instanceof PermissionViolationError && error.operation === 'publish')
-        this.#refusals.tell(error.subject)
-    })
+    this.#progress = new NatsProgress(nc)
+    this.features = featuresOf(this.version)
+    void this.followStatus(status => this.#pages.noteStatus(status))
   }
 
   /** @throws {SkillError} IO_FAILED if no server answers, refuses the credentials, or is too old */
@@ -164,21 +135,18 @@ export class NatsEngine {
   }
 
   /**
-   * Calls back for each message of a republished stream. Returns a function that ends the subscription. Another agent can
-   * direct an answer of the server to the subject. So only messages count that the server sent from this place of the stream.
+   * Calls back for each republished message of the stream of the heads. Returns a function that ends the subscription.
+   * Another agent can direct an answer of the server to the subject. So only messages count that the server sent from this
+   * place of the stream.
    */
-  subscribeLive(
-    subject: string,
-    { stream, toSubject }: { readonly stream: string; readonly toSubject: (subject: string) => string },
-    onMessage: (message: StoredMessage) => void,
-  ): () => void {
-    const subscription = this.#nc.subscribe(subject, {
+  followHeads(onMessage: (message: StoredMessage) => void): () => void {
+    const subscription = this.#nc.subscribe(ALL_LIVE, {
       callback: (error, message) => {
         if (error !== null) return
-        const stored = toSubject(message.subject)
+        const subject = fromLiveSubject(message.subject)
         const { headers } = message
-        const isFromPlace = headers?.get('Nats-Stream') === stream && headers.get('Nats-Subject') === stored
-        if (isFromPlace) onMessage(toStored(stored, message))
+        if (headers?.get('Nats-Stream') === HEADS && headers.get('Nats-Subject') === subject)
+          onMessage(toStored(subject, message))
       },
     })
     return () => subscription.unsubscribe()
@@ -190,7 +158,7 @@ export class NatsEngine {
    * whether the server answered.
    */
   async checkAlive(): Promise<boolean> {
-    this.#checking ??= this.#ping().finally(() => (this.#checking = undefined))
+    this.#checking ??= this.#progress.ping().finally(() => (this.#checking = undefined))
     const isAlive = await this.#checking
     if (!isAlive) await this.moveAway()
     return isAlive
@@ -206,31 +174,6 @@ export class NatsEngine {
     }
   }
 
-  /** Whether the server answers before nothing has arrived for a second. On a slow connection, the answer comes late. */
-  async #ping(): Promise<boolean> {
-    const answered = this.#nc.flush().then(
-      () => true,
-      () => false,
-    )
-    const stalled = Promise.withResolvers<boolean>()
-    const askedAt = performance.now()
-    const timer = setInterval(() => {
-      if (this.#idleMs(askedAt) >= PING_MS) stalled.resolve(false)
-    }, PROGRESS_MS)
-    return await Promise.race([answered, stalled.promise]).finally(() => clearInterval(timer))
-  }
-
-  /** Milliseconds since a request or since the last progress of the connection, whichever is less. */
-  #idleMs(askedAt: number): number {
-    const now = performance.now()
-    const { inBytes } = this.#nc.stats()
-    if (inBytes - this.#countedBytes >= PROGRESS_BYTES) {
-      this.#countedBytes = inBytes
-      this.#progressAt = now
-    }
-    return now - Math.max(askedAt, this.#progressAt)
-  }
-
   /**
    * Returns the newest message of a subject. `leader`: asks the leader of the stream, whose answer is never outdated.
    * `any`: asks any replica, as agents may.
@@ -240,37 +183,28 @@ export class NatsEngine {
     subject: string,
     from: 'leader' | 'any',
   ): Promise<StoredMessage | undefined> {
-    if (from === 'leader') {
-      const reply = await this.#request(`$JS.API.STREAM.MSG.GET.${stream}`, { last_by_subj: subject })
-      const { message, error } = reply.json<{
-        readonly message?: LeaderMessage
-        readonly error?: ApiFault
-      }>()
-      if (isNoMessage(error)) return undefined
-      if (message === undefined) throw toApiError(stream, error)
-      return fromLeader(subject, message)
-    }
-    return await this.#readDirect(stream, { subject })
+    if (from === 'any') return await this.#readDirect(stream, subject)
+    const { message } = await this.#api<{ readonly message: LeaderMessage }>('STREAM.MSG.GET', stream, {
+      body: { last_by_subj: subject },
+      isTolerated: isNoMessage,
+    })
+    return message === undefined ? undefined : fromLeader(subject, message)
   }
 
-  /** Reads the messages of a stream from a sequence on, in order, in pages of at most 1 MB. */
+  /**
+   * Reads the messages of a stream from a sequence on, in order. The server sends at most 1 MB at once.
+   * @param subject pattern of the subjects of the messages
+   */
   async *readFrom(
     stream: string,
     seq: number,
     subject?: string,
-  ): AsyncGenerator<MessagePage, void, undefined> {
-    if (!this.features.batchGet) {
-      yield* this.#readEach(stream, seq, subject)
-      return
-    }
+  ): AsyncGenerator<StoredMessage, void, undefined> {
     for (let next = seq; ; ) {
-      const from = next
-      const page = await this.#repeatRead(
-        async ended => await this.#readPage(stream, from, { ended, subject }),
-      )
-      yield page
-      const last = page.messages.at(-1)
-      if (last === undefined || page.pending === 0) return
+      const { messages, pending } = await this.#readNext(stream, next, subject)
+      yield* messages
+      const last = messages.at(-1)
+      if (last === undefined || pending === 0) return
       next = last.seq + 1
     }
   }
@@ -280,11 +214,11 @@ export class NatsEngine {
     const subjects = new Set<string>()
     for (;;) {
       const body = { subjects_filter: '>', offset: subjects.size }
-      const ask = async (): Promise<Msg> =>
-        await this.#request(`$JS.API.STREAM.INFO.${stream}`, body, LONGEST_READ_MS)
-      const { state, total = 0, error } = (await this.#repeatRead(ask)).json<SubjectsPage>()
-      if (error !== undefined) throw toApiError(stream, error)
-      const page = Object.keys(state.subjects ?? {})
+      const { state, total = 0 } = await this.#repeatRead(
+        async () =>
+          await this.#api<SubjectsPage>('STREAM.INFO', stream, { body, timeoutMs: LONGEST_READ_MS }),
+      )
+      const page = Object.keys(state?.subjects ?? {})
       for (const subject of page) subjects.add(subject)
       if (page.length === 0 || subjects.size >= total) return subjects
     }
@@ -293,17 +227,15 @@ export class NatsEngine {
   /** Returns how many messages a stream has. Returns `undefined` if the server cannot tell an agent. */
   async countMessages(stream: string): Promise<number | undefined> {
     if (!this.features.batchGet) return undefined
-    const readOne = async (ended: AbortSignal): Promise<CountedPage> =>
-      await this.#readPage(stream, 1, { ended, batch: 1 })
-    const { messages, pending } = await this.#repeatRead(readOne)
+    const { messages, pending } = await this.#repeatRead(
+      async ended => await this.#pages.read(stream, { seq: 1, batch: 1 }, ended),
+    )
     return messages.length + pending
   }
 
   /** Sends a message to a stream without waiting for an answer. */
-  send(subject: string, data: Uint8Array, { isMarker = false }: { readonly isMarker?: boolean } = {}): void {
-    const hdrs = createHeaders()
-    if (isMarker) hdrs.set('KV-Operation', 'DEL')
-    this.#nc.publish(subject, data, { headers: hdrs })
+  send(message: Omit<MessageToStore, 'expectedSeq'>): void {
+    this.#nc.publish(message.subject, message.data, { headers: toHeaders(message, this.features) })
   }
 
   /** Stores a message. Returns its sequence. @throws {SequenceConflict} @throws {SkillError} TOO_LARGE, IO_FAILED */
@@ -316,7 +248,7 @@ export class NatsEngine {
       )
     // A slow connection needs more time for what other messages of this program wait to send.
     const timeoutMs = REQUEST_MS + (data.length + this.sending.used) / LEAST_BYTES_PER_MS
-    return readAck(await this.#ask(subject, data, { hdrs: this.#headersOf(message), timeoutMs })).seq
+    return readAck(await this.#ask(subject, data, { hdrs: toHeaders(message, this.features), timeoutMs })).seq
   }
 
   /** Stores a message unless its subject has changed. Returns whether the message was stored. @throws {SkillError} IO_FAILED */
@@ -339,22 +271,18 @@ export class NatsEngine {
     if (only !== undefined && messages.length === 1) return await this.store(only)
     const id = crypto.randomUUID()
     for (const [index, message] of messages.entries()) {
-      const hdrs = this.#headersOf(message)
+      const hdrs = toHeaders(message, this.features)
       hdrs.set('Nats-Batch-Id', id)
       hdrs.set('Nats-Batch-Sequence', String(index + 1))
       const isLast = index === messages.length - 1
       if (isLast) hdrs.set('Nats-Batch-Commit', '1')
-      if (!isLast && index > 0) {
-        this.#nc.publish(message.subject, message.data, { headers: hdrs })
-        continue
-      }
-      const reply = await this.#publish(message.subject, message.data, hdrs)
-      if (!isLast) {
+      // The server answers the first message, with a fault or with nothing, and the last one.
+      if (index > 0 && !isLast) this.#nc.publish(message.subject, message.data, { headers: hdrs })
+      else {
+        const reply = await this.#ask(message.subject, message.data, { hdrs })
+        if (isLast) return readAck(reply).seq - messages.length + 1
         if (reply.data.length > 0) readAck(reply)
-        continue
       }
-      const { seq } = readAck(reply)
-      return seq - messages.length + 1
     }
     throw new SkillError('INVALID_OPTION', 'a batch needs at least one message')
   }
@@ -364,25 +292,22 @@ export class NatsEngine {
     const hdrs = createHeaders()
     hdrs.set('Nats-Schedule', `@every ${every}`)
     hdrs.set('Nats-Schedule-Target', target)
-    readAck(await this.#publish(subject, new Uint8Array(), hdrs))
+    readAck(await this.#ask(subject, new Uint8Array(), { hdrs }))
   }
 
   /** Removes one message. Resolves to false if the message does not exist any more. */
   async deleteMessage(stream: string, seq: number): Promise<boolean> {
-    const reply = await this.#request(`$JS.API.STREAM.MSG.DELETE.${stream}`, { seq, no_erase: true })
-    const { error } = reply.json<{ readonly error?: ApiFault }>()
-    if (error === undefined) return true
-    if (isGone(error)) return false
-    throw toApiError(stream, error)
+    const { success = false } = await this.#api<{ readonly success: boolean }>('STREAM.MSG.DELETE', stream, {
+      body: { seq, no_erase: true },
+      isTolerated: isGone,
+    })
+    return success
   }
 
   /** Returns the configuration and state of a stream; `undefined` if the stream does not exist. */
   async describeStream(name: string): Promise<StreamDescription | undefined> {
-    const reply = await this.#request(`$JS.API.STREAM.INFO.${name}`)
-    const answer = reply.json<StreamDescription & { readonly error?: ApiFault }>()
-    if (isNoStream(answer.error)) return undefined
-    if (answer.error !== undefined) throw toApiError(name, answer.error)
-    return answer
+    const answer = await this.#api<StreamDescription>('STREAM.INFO', name, { isTolerated: isNoStream })
+    return answer.config === undefined ? undefined : (answer as StreamDescription)
   }
 
   /**
@@ -396,30 +321,27 @@ export class NatsEngine {
 
   /** Creates a stream, or changes the settings of a stream. */
   async writeStream(verb: 'CREATE' | 'UPDATE', config: StreamConfig): Promise<void> {
-    const reply = await this.#request(`$JS.API.STREAM.${verb}.${config.name}`, config)
-    const { error } = reply.json<{ readonly error?: ApiFault }>()
-    if (error !== undefined) throw toApiError(config.name, error)
+    await this.#api(`STREAM.${verb}`, config.name, { body: config })
   }
 
   async close(): Promise<void> {
     await this.#nc.close()
   }
 
-  #headersOf({ expectedSeq, isMarker = false, ttlSeconds }: MessageToStore): MsgHdrs {
-    const hdrs = createHeaders()
-    hdrs.set('Nats-Expected-Last-Subject-Sequence', String(expectedSeq))
-    if (isMarker) hdrs.set('KV-Operation', 'DEL')
-    if (ttlSeconds !== undefined && this.features.batchGet) hdrs.set('Nats-TTL', `${ttlSeconds}s`)
-    return hdrs
-  }
-
-  async #publish(subject: string, data: Uint8Array, hdrs: MsgHdrs): Promise<Msg> {
-    return await this.#ask(subject, data, { hdrs })
-  }
-
-  async #request(subject: string, body?: object, timeoutMs?: number): Promise<Msg> {
-    const data = body === undefined ? new Uint8Array() : new TextEncoder().encode(JSON.stringify(body))
-    return await this.#ask(subject, data, { timeoutMs })
+  /**
+   * Asks JetStream about a stream. The answer has no fields if it is a fault that the caller tolerates.
+   * @throws {SkillError} IO_FAILED
+   */
+  async #api<T extends object>(
+    request: string,
+    stream: string,
+    { body, timeoutMs, isTolerated }: ApiOptions,
+  ): Promise<Partial<T>> {
+    const reply = await this.#ask(`$JS.API.${request}.${stream}`, encodeJson(body), { timeoutMs })
+    const { error, ...answer } = reply.json<Partial<T> & { readonly error?: ApiFault }>()
+    if (error === undefined) return answer as Partial<T>
+    if (isTolerated?.(error) === true) return {}
+    throw toApiError(stream, error)
   }
 
   /** @throws {SkillError} IO_FAILED; `data.isPermanent` if the same request would fail again */
@@ -434,7 +356,7 @@ export class NatsEngine {
     try {
       return await this.#nc.request(subject, data, {
         timeout: timeoutMs,
-        ...(hdrs === undefined ? {} : { headers: hdrs }),
+        ...defined({ headers: hdrs }),
       })
     } catch (thrown) {
       const cause = thrown instanceof RequestError ? thrown.cause : thrown
@@ -447,159 +369,42 @@ export class NatsEngine {
         })
       throw new SkillError('IO_FAILED', `${this.server}: ${subject}: ${describeRefusal(cause, timeoutMs)}`, {
         cause: thrown,
-        data: { isPermanent: isForbidden, isUnanswered: cause instanceof TimeoutError },
+        data: { isPermanent: isForbidden },
       })
     }
   }
 
-  /**
-   * Asks again while nothing arrives, and takes the first answer. A direct get may reach a replica on a server that is
-   * stopped, and the next attempt reaches another one. While bytes arrive, the answer may be behind others on a slow
-   * connection, so another attempt would only make the connection slower.
-   */
   async #repeatRead<T>(read: (ended: AbortSignal) => Promise<T>): Promise<T> {
-    const first = Promise.withResolvers<T>()
-    const abort = new AbortController()
-    let attempts = 0
-    let askedAt = 0
-    const start = (): void => {
-      attempts++
-      askedAt = performance.now()
-      read(abort.signal).then(first.resolve, first.reject)
-    }
-    start()
-    const timer = setInterval(() => {
-      const idleMs = this.#idleMs(askedAt)
-      if (attempts < READ_ATTEMPTS) {
-        if (idleMs >= READ_AGAIN_MS) start()
-      } else if (idleMs >= READ_MS) {
-        void this.checkAlive()
-        first.reject(new SkillError('IO_FAILED', `${this.server} does not answer`))
-      }
-    }, PROGRESS_MS)
-    return await first.promise.finally(() => {
-      clearInterval(timer)
-      abort.abort() // the attempts that were not answered
+    return await this.#progress.repeatRead(read, () => {
+      void this.checkAlive()
+      return new SkillError('IO_FAILED', `${this.server} does not answer`)
     })
   }
 
-  /** Reads one page with a batched direct get (ADR-31). */
-  async #readPage(
-    stream: string,
-    seq: number,
-    {
-      ended: isEnded,
-      subject,
-      batch = PAGE_MESSAGES,
-    }: { readonly ended: AbortSignal; readonly subject?: string | undefined; readonly batch?: number },
-  ): Promise<CountedPage> {
-    const inbox = createInbox(this.#inboxPrefix)
-    const messages: StoredMessage[] = []
-    let pending = 0
-    const ended = Promise.withResolvers<void>()
-    const subscription = this.#nc.subscribe(inbox, {
-      callback: (error, message) => {
-        const code = message?.headers?.code ?? 0
-        if (error !== null) ended.reject(error)
-        else if (code === 404 || code === 204) {
-          pending = Number(message.headers?.get('Nats-Num-Pending') || 0)
-          ended.resolve()
-        } else if (code !== 0) {
-          const isMissing = code === 503
-          const reason = isMissing
-            ? 'no stream answers; run "stoke fleet init"'
-            : message.headers?.description
-          const text = `${this.server}: ${stream}: ${reason}`
-          ended.reject(new SkillError('IO_FAILED', text, { data: { isMissing } }))
-        } else {
-          messages.push(toStored(message.headers?.get('Nats-Subject') ?? '', message))
-        }
-      },
-    })
-    const request = {
-      seq,
-      batch,
-      max_bytes: PAGE_BYTES,
-      ...(subject === undefined ? {} : { next_by_subj: subject }),
+  /** Reads what follows a place of a stream: a page, or one message from a server before 2.11. */
+  async #readNext(stream: string, seq: number, subject: string | undefined): Promise<MessagePage> {
+    if (this.features.batchGet) {
+      const request = { seq, batch: PAGE_MESSAGES, ...defined({ next_by_subj: subject }) }
+      return await this.#repeatRead(async ended => await this.#pages.read(stream, request, ended))
     }
-    const target = `$JS.API.DIRECT.GET.${stream}`
-    const onRefusal = (subject: string): void => {
-      if (subject !== target) return
-      const message = `${this.server}: ${subject}: the server does not permit this subject; grant it`
-      ended.reject(new SkillError('IO_FAILED', message, { data: { isPermanent: true } }))
-    }
-    const stop = this.#refusals.subscribe(onRefusal)
-    isEnded.addEventListener('abort', () => ended.reject(isEnded.reason), { once: true })
-    try {
-      this.#nc.publish(target, JSON.stringify(request), { reply: inbox })
-      await ended.promise
-      return { messages, pending }
-    } finally {
-      stop()
-      subscription.unsubscribe()
-    }
-  }
-
-  /** Reads one message after the other, for servers before 2.11. */
-  async *#readEach(
-    stream: string,
-    seq: number,
-    subject: string = '>',
-  ): AsyncGenerator<MessagePage, void, undefined> {
-    let messages: StoredMessage[] = []
-    let bytes = 0
-    for (let next = seq; ; ) {
-      const request = { seq: Math.max(1, next), next_by_subj: subject }
-      const message = await this.#readDirect(stream, { request })
-      if (message === undefined) break
-      next = message.seq + 1
-      messages.push(message)
-      bytes += message.data.length
-      if (messages.length < PAGE_MESSAGES && bytes < PAGE_BYTES) continue
-      yield { messages }
-      messages = []
-      bytes = 0
-    }
-    yield { messages }
+    const request = { seq: Math.max(1, seq), next_by_subj: subject ?? '>' }
+    const message = await this.#readDirect(stream, undefined, request)
+    return message === undefined ? NO_MESSAGES : { messages: [message], pending: 1 }
   }
 
   /** Reads one message from any replica: the newest one of a subject, or the one that a request names. */
   async #readDirect(
     stream: string,
-    { subject, request }: { readonly subject?: string; readonly request?: object },
+    subject: string | undefined,
+    request?: object,
   ): Promise<StoredMessage | undefined> {
     const target = `$JS.API.DIRECT.GET.${stream}${subject === undefined ? '' : `.${subject}`}`
-    const ask = async (): Promise<Msg> => await this.#request(target, request, LONGEST_READ_MS)
-    const reply = await this.#repeatRead(ask)
+    const reply = await this.#repeatRead(
+      async () => await this.#ask(target, encodeJson(request), { timeoutMs: LONGEST_READ_MS }),
+    )
     const code = reply.headers?.code ?? 0
     if (code === 404) return undefined
     if (code !== 0) throw new SkillError('IO_FAILED', `${stream}: ${reply.headers?.description}`)
     return toStored(subject ?? reply.headers?.get('Nats-Subject') ?? '', reply)
-  }
-}
-
-/** Settings of a stream, with the names of the server. */
-export interface StreamConfig extends Readonly<Record<string, unknown>> {
-  readonly name: string
-}
-
-/** A page of the subjects of a stream. */
-interface SubjectsPage {
-  readonly state: { readonly subjects?: Readonly<Record<string, number>> }
-  /** How many subjects the stream has. */
-  readonly total?: number
-  readonly error?: ApiFault
-}
-
-/** What the server tells about a stream. */
-export interface StreamDescription {
-  readonly config: StreamConfig
-  readonly created: string
-  /** Time of the answer. Absent before 2.10. */
-  readonly ts?: string
-  readonly state: { readonly messages: number; readonly bytes: number; readonly last_seq: number }
-  readonly cluster?: {
-    readonly leader?: string
-    readonly replicas?: readonly { readonly name: string; readonly current: boolean; readonly lag?: number }[]
   }
 }

@@ -1,6 +1,14 @@
-import { type Msg, type MsgHdrs, PermissionViolationError, TimeoutError } from '@nats-io/transport-node'
+import {
+  headers as createHeaders,
+  type Msg,
+  type MsgHdrs,
+  MsgHdrsImpl,
+  PermissionViolationError,
+  TimeoutError,
+} from '@nats-io/transport-node'
 import { SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
+import type { ServerFeatures } from './server-version.ts'
 
 // The form of messages and errors on the wire.
 
@@ -16,6 +24,17 @@ export interface StoredMessage {
   readonly data: Uint8Array
   /** Whether the message deletes its key. */
   readonly isMarker: boolean
+}
+
+/** A message to store. The server refuses the message if the newest message of its subject has another sequence. */
+export interface MessageToStore {
+  readonly subject: string
+  readonly data: Uint8Array
+  /** Expected sequence of the newest message of the subject; 0 if the subject must be empty. */
+  readonly expectedSeq: number
+  readonly isMarker?: boolean
+  /** Time after which the server removes the message. Ignored by servers without this feature. */
+  readonly ttlSeconds?: number
 }
 
 /** The server refused a message, because its subject has a newer message than expected. */
@@ -92,13 +111,12 @@ export function fromLeader(
   subject: string,
   { seq, time, data = '', hdrs = '' }: LeaderMessage,
 ): StoredMessage {
-  const text = Buffer.from(hdrs, 'base64').toString()
   return {
     subject,
     seq,
     at: Date.parse(time),
     data: Buffer.from(data, 'base64'),
-    isMarker: /^KV-Operation: *(?:DEL|PURGE)/im.test(text) || /^Nats-Marker-Reason:/im.test(text),
+    isMarker: isMarker(MsgHdrsImpl.decode(Buffer.from(hdrs, 'base64'))),
   }
 }
 
@@ -118,12 +136,36 @@ function isMarker(headers: MsgHdrs | undefined): boolean {
   return operation === 'DEL' || operation === 'PURGE' || headers?.has('Nats-Marker-Reason') === true
 }
 
-/** Compares two versions such as `2.12.0`. */
-export function isAtLeast(version: string, least: string): boolean {
-  const [a, b] = [version, least].map(text => text.split(/[.-]/).slice(0, 3).map(Number))
-  for (let i = 0; i < 3; i++) {
-    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
-    if (difference !== 0) return difference > 0
+/** Settings of a stream, with the names of the server. */
+export interface StreamConfig extends Readonly<Record<string, unknown>> {
+  readonly name: string
+}
+
+/** What the server tells about a stream. */
+export interface StreamDescription {
+  readonly config: StreamConfig
+  readonly created: string
+  /** Time of the answer. Absent before 2.10. */
+  readonly ts?: string
+  readonly state: { readonly messages: number; readonly bytes: number; readonly last_seq: number }
+  readonly cluster?: {
+    readonly leader?: string
+    readonly replicas?: readonly { readonly name: string; readonly current: boolean; readonly lag?: number }[]
   }
-  return true
+}
+
+/** Returns the headers of a message to store. Without an expected sequence, the message replaces any other. */
+export function toHeaders(
+  { expectedSeq, isMarker = false, ttlSeconds }: Partial<MessageToStore>,
+  { batchGet }: ServerFeatures,
+): MsgHdrs {
+  const hdrs = createHeaders()
+  if (expectedSeq !== undefined) hdrs.set('Nats-Expected-Last-Subject-Sequence', String(expectedSeq))
+  if (isMarker) hdrs.set('KV-Operation', 'DEL')
+  if (ttlSeconds !== undefined && batchGet) hdrs.set('Nats-TTL', `${ttlSeconds}s`)
+  return hdrs
+}
+
+export function encodeJson(body: object | undefined): Uint8Array {
+  return new TextEncoder().encode(body === undefined ? '' : JSON.stringify(body))
 }

@@ -1,21 +1,24 @@
-import { type Digest, SkillError } from '@skillstoke/core'
+import { type Digest, type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
-import type { Piece, StoredPieces } from './blobs.ts'
-import { type ChannelChange, type Plan, toUnchanged } from './channel-change.ts'
-import type { PlannedHead } from './commit-heads.ts'
-import { FilesToUpload } from './files-to-upload.ts'
+import { type Piece, piecesOf, type StoredPieces, splitFile } from './blobs.ts'
+import { type ChannelChange, type Decision, toUnchanged } from './channel-change.ts'
+import { listStored } from './feed-state.ts'
 import { parseHeadSubject } from './fleet-subjects.ts'
-import { isSignedBy, type ManifestFile, type SkillVersion, type VersionRecord } from './manifest.ts'
-import type { PublishedSkill, PublishOptions } from './publish-options.ts'
-import type { Publishable, PublishableSkill, RefusedSkill } from './publishable.ts'
+import {
+  CHUNK_BYTES,
+  isSignedBy,
+  type ManifestFile,
+  type SkillVersion,
+  type VersionRecord,
+} from './manifest.ts'
+import type { PublishOptions } from './publish-options.ts'
+import { type Publishable, type RefusedSkill, readFrontmatterOf } from './publishable.ts'
 import { NO_KEYS } from './signing.ts'
-import { listStored } from './skill-set.ts'
-import { type LeaderHead, readRecords } from './version-log.ts'
-
-const NO_PLAN: Plan = { planned: [], unchanged: [] }
+import type { LeaderHead } from './version-log.ts'
 
 /** What a publication commits, and what it uploads before. */
-export interface Publication extends Plan {
+export interface Publication {
+  readonly decisions: readonly Decision[]
   readonly pieces: readonly Piece[]
 }
 
@@ -34,15 +37,15 @@ export async function planPublication(
   const chosen = chooseNames(found.skills, found.refused, names)
   const byName = new Map(chosen.map(skill => [skill.name, skill]))
   change.assertExpectable([...byName.keys()])
-  const upload = new FilesToUpload(stored)
+  const upload = new FilesToUpload(found.runtime, stored)
   // An expected version needs a look at the leader's head.
   const idle = expect === undefined ? findIdle(change, [...byName.values()]) : []
   for (const { skill, files } of idle) {
-    await upload.addLost(byName.get(skill) as PublishableSkill, files)
+    await upload.addLost(byName.get(skill) as Skill, files)
     byName.delete(skill)
   }
-  const decide = async (name: string, head: LeaderHead): Promise<PlannedHead | PublishedSkill> => {
-    const skill = byName.get(name) as PublishableSkill
+  const decide = async (name: string, head: LeaderHead): Promise<Decision> => {
+    const skill = byName.get(name) as Skill
     const { revision, skillFile } = skill
     const takingBack = isForced ? undefined : await findTakingBack(change, name, head, revision)
     if (takingBack !== undefined) {
@@ -55,14 +58,13 @@ export async function planPublication(
       return toUnchanged(same)
     }
     const files = await upload.add(skill, filesOf(head.record))
-    const frontmatter = await skill.readFrontmatter()
+    const frontmatter = await readFrontmatterOf(skill, found.runtime)
     return await change.planVersion(name, head, { revision, frontmatter, skillFile, files })
   }
-  const { planned, unchanged } = await change.plan([...byName.keys()], decide)
-  const removals = isMirror ? await planRemovals(change, found) : NO_PLAN
+  const decisions = await change.plan([...byName.keys()], decide)
+  const removals = isMirror ? await planRemovals(change, found) : []
   return {
-    planned: [...planned, ...removals.planned],
-    unchanged: [...unchanged, ...idle.map(toUnchanged), ...removals.unchanged],
+    decisions: [...decisions, ...idle.map(toUnchanged), ...removals],
     pieces: upload.pieces,
   }
 }
@@ -71,7 +73,7 @@ export async function planPublication(
  * Finds the skills that need no version, with one read of all heads. So a change of one skill among thousands costs one
  * request and not thousands. A skill whose newest head was refused, waits or has no signature of the signer needs a version.
  */
-function findIdle(change: ChannelChange, skills: readonly PublishableSkill[]): readonly SkillVersion[] {
+function findIdle(change: ChannelChange, skills: readonly Skill[]): readonly SkillVersion[] {
   const { state, waiting } = change.fleet.feed
   const byName = new Map(listStored(state, change.channel).map(head => [head.skill, head]))
   for (const subject of [...state.refusals.keys(), ...waiting.keys()]) {
@@ -94,12 +96,17 @@ async function leaveAsItIs(
   head: LeaderHead,
   newest: VersionRecord,
   revision: Digest,
-): Promise<PlannedHead | PublishedSkill> {
-  if (!change.isEffective(head, newest)) return await change.planAgain(head, newest)
+): Promise<Decision> {
+  const { skill, version } = newest
+  if (!change.isEffective(head, newest)) {
+    if (newest.kind === 'removal') return await change.planRemoval(skill, head)
+    const { publication: _earlier, ...content } = newest
+    return await change.planVersion(skill, head, content, version + 1)
+  }
   return {
-    name: newest.skill,
+    name: skill,
     outcome: 'rolled-back',
-    version: newest.version,
+    version,
     revision: newest.kind === 'skill' ? newest.revision : revision,
   }
 }
@@ -113,12 +120,12 @@ async function findTakingBack(
 ): Promise<VersionRecord | undefined> {
   const isServed = stored !== undefined && !change.isHeldBack(stored)
   if (isServed && record?.kind === 'skill' && record.rollbackOf === undefined) return undefined
-  const { fleet, engine, channel, signal } = change
+  const { fleet, channel, log } = change
   const place = { channel, skill }
   // Records that only a replaced key has signed still tell which files were taken back.
-  const records = await readRecords({ trusted: NO_KEYS, feed: fleet.feed }, engine, place, signal)
+  const records = await log.list(place, NO_KEYS)
   if (records.length === 0) return undefined
-  const [newest] = fleet.trusted.isRequired ? await readRecords(fleet, engine, place, signal) : records
+  const [newest] = fleet.trusted.isRequired ? await log.list(place) : records
   if (newest === undefined) return undefined
   const earlier = records.filter(each => each.version < newest.version)
   if (newest.kind === 'removal') {
@@ -137,11 +144,11 @@ async function findTakingBack(
 async function planRemovals(
   change: ChannelChange,
   { skills, refused, unnamed, awaited }: Publishable,
-): Promise<Plan> {
+): Promise<readonly Decision[]> {
   const kept = new Set([...skills, ...refused].map(({ name }) => name))
   const published = new Set(change.listNames(change.channel))
   const others = [...published].filter(name => !kept.has(name))
-  if (others.length === 0) return NO_PLAN
+  if (others.length === 0) return []
   const reason =
     awaited.length > 0
       ? `${awaited.join(', ')} could not be read yet`
@@ -155,15 +162,14 @@ async function planRemovals(
     )
   // A folder without a readable name may contain any of the others.
   const isKept = unnamed.some(name => !published.has(name))
-  const planned: PlannedHead[] = []
-  const unchanged: PublishedSkill[] = []
+  const decisions: Decision[] = []
   for (const name of others) {
     const head = await change.readHead(name)
     if (change.isRemoved(head)) continue
-    if (isKept) unchanged.push({ name, outcome: 'kept', version: head.record?.version ?? 0 })
-    else planned.push(await change.planRemoval(name, head, { isMirrored: true }))
+    if (isKept) decisions.push({ name, outcome: 'kept', version: head.record?.version ?? 0 })
+    else decisions.push(await change.planRemoval(name, head, { isMirrored: true }))
   }
-  return { planned, unchanged }
+  return decisions
 }
 
 function filesOf(record: VersionRecord | undefined): readonly ManifestFile[] {
@@ -172,10 +178,10 @@ function filesOf(record: VersionRecord | undefined): readonly ManifestFile[] {
 
 /** @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID */
 function chooseNames(
-  skills: readonly PublishableSkill[],
+  skills: readonly Skill[],
   refused: readonly RefusedSkill[],
   names: readonly string[] | undefined,
-): readonly PublishableSkill[] {
+): readonly Skill[] {
   if (names === undefined) return skills
   return names.map(name => {
     const skill = skills.find(each => each.name === name)
@@ -189,4 +195,62 @@ function chooseNames(
       { data: { available } },
     )
   })
+}
+
+/** Collects the pieces of files that the servers do not have, or may not keep. */
+class FilesToUpload {
+  readonly #runtime: SkillRuntime
+  readonly #stored: StoredPieces
+  readonly #pieces = new Map<Digest, Piece>()
+
+  constructor(runtime: SkillRuntime, stored: StoredPieces) {
+    this.#runtime = runtime
+    this.#stored = stored
+  }
+
+  get pieces(): readonly Piece[] {
+    return [...this.#pieces.values()]
+  }
+
+  /**
+   * Adds the files of a new version. The servers keep the files of the head, because the commit fails if another one replaces
+   * it.
+   * @param kept files of the head
+   * @param added the files to add
+   */
+  async add(
+    skill: Skill,
+    kept: readonly ManifestFile[],
+    added: Skill['files'] = skill.files,
+  ): Promise<readonly ManifestFile[]> {
+    const known = new Map(kept.map(file => [file.digest, file]))
+    const files: ManifestFile[] = []
+    for (const { path, digest, size, isExecutable } of added) {
+      const file = { path, digest, size, isExecutable }
+      const before = known.get(digest)
+      if (before !== undefined && !this.#isLost(before)) {
+        files.push(before.chunks === undefined ? file : { ...file, chunks: before.chunks })
+        continue
+      }
+      const pieces = splitFile(await this.#runtime.readFile(skill, path))
+      for (const piece of pieces) this.#pieces.set(piece.digest, piece)
+      files.push(size <= CHUNK_BYTES ? file : { ...file, chunks: pieces.map(piece => piece.digest) })
+    }
+    return files
+  }
+
+  /** Adds the files that a skill has in common with its current version, if the servers have lost them. */
+  async addLost(skill: Skill, current: readonly ManifestFile[]): Promise<void> {
+    const lost = new Set(current.filter(file => this.#isLost(file)).map(({ digest }) => digest))
+    if (lost.size > 0)
+      await this.add(
+        skill,
+        [],
+        skill.files.filter(each => lost.has(each.digest)),
+      )
+  }
+
+  #isLost(file: ManifestFile): boolean {
+    return !piecesOf(file).every(digest => this.#stored.has(digest))
+  }
 }

@@ -1,24 +1,6 @@
-import {
-  createSkillRuntime,
-  type Diagnostic,
-  readFrontmatter,
-  type Skill,
-  SkillError,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { type Diagnostic, readFrontmatter, type Skill, type SkillRuntime } from '@skillstoke/core'
 import { describePlace, findIncludedSecret, isError, quote } from '@skillstoke/core/internal'
-import { directory } from '@skillstoke/core/node'
 import { findFilesFault } from './manifest.ts'
-
-/** A skill that can be published, with its bytes. */
-export interface PublishableSkill {
-  readonly name: string
-  readonly revision: Skill['revision']
-  readonly skillFile: string
-  readonly files: Skill['files']
-  readFile(path: string): Promise<Uint8Array>
-  readFrontmatter(): Promise<Readonly<Record<string, unknown>>>
-}
 
 /** A folder with a fault, which is not published. */
 export interface RefusedSkill {
@@ -28,7 +10,9 @@ export interface RefusedSkill {
 
 /** What is there to publish at one moment. */
 export interface Publishable {
-  readonly skills: readonly PublishableSkill[]
+  /** Reads the files of the skills. */
+  readonly runtime: SkillRuntime
+  readonly skills: readonly Skill[]
   readonly refused: readonly RefusedSkill[]
   /** Names of refused folders whose text does not tell the name of the skill. */
   readonly unnamed: readonly string[]
@@ -42,11 +26,11 @@ const UNNAMED = /^(?:ENCODING|TEXT|FRONTMATTER|YAML|SKILL_FILE|NAME)_/
 /** Lists the skills that a runtime serves. The newest text of a refused skill is broken or waits for approval. */
 export function listServed(runtime: SkillRuntime): Publishable {
   const generation = runtime.current
-  const skills: PublishableSkill[] = []
+  const skills: Skill[] = []
   const refused: RefusedSkill[] = []
   for (const skill of generation.list()) {
     const fault = findFilesFault(skill.files) ?? describeSecret(skill)
-    if (fault === undefined) skills.push(toPublishable(skill, runtime))
+    if (fault === undefined) skills.push(skill)
     else refused.push({ name: skill.name, reason: fault })
   }
   const faulty = generation
@@ -62,7 +46,7 @@ export function listServed(runtime: SkillRuntime): Publishable {
   const unnamed = faulty
     .filter(({ diagnostics }) => diagnostics.some(each => isError(each) && UNNAMED.test(each.code)))
     .map(({ name }) => name)
-  return { skills, refused, unnamed, awaited: listAwaited(runtime) }
+  return { runtime, skills, refused, unnamed, awaited: listAwaited(runtime) }
 }
 
 /** Describes a private key in a skill. A key has an ordinary name, so only its bytes show what it is. */
@@ -85,31 +69,12 @@ export function listAwaited(runtime: SkillRuntime): readonly string[] {
   return [...new Set([...unread, ...fetching].map(({ label }) => label))]
 }
 
-/**
- * Reads a folder of skills, or the folder of one skill, for as long as `work` runs.
- * @throws {SkillError} NOT_FOUND if the folder does not exist or has no skill
- */
-export async function withFolder<T>(folder: string, work: (found: Publishable) => Promise<T>): Promise<T> {
-  await using runtime = await createSkillRuntime({ sources: [directory(folder, { trust: 'auto' })] })
-  const found = listServed(runtime)
-  if (found.skills.length === 0 && found.refused.length === 0)
-    throw new SkillError(
-      'NOT_FOUND',
-      `${quote(folder)} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
-    )
-  return await work(found)
-}
-
-function toPublishable(skill: Skill, runtime: SkillRuntime): PublishableSkill {
-  const { name, revision, skillFile, files } = skill
-  return {
-    name,
-    revision,
-    skillFile,
-    files,
-    readFile: async path => await runtime.readFile(skill, path),
-    readFrontmatter: async () =>
-      skill.listedFrontmatter ??
-      readFrontmatter(await runtime.readFile(skill, skillFile)) ?? { name, description: skill.description }, // The frontmatter had to be repaired. Agents read the same text with the same repair.
-  }
+/** Returns the frontmatter of a skill. Agents read a text that had to be repaired with the same repair. */
+export async function readFrontmatterOf(
+  skill: Skill,
+  runtime: SkillRuntime,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { name, description, listedFrontmatter, skillFile } = skill
+  if (listedFrontmatter !== undefined) return listedFrontmatter
+  return readFrontmatter(await runtime.readFile(skill, skillFile)) ?? { name, description }
 }

@@ -1,10 +1,11 @@
 import { SkillError } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
-import { type AgentReport, readReport } from './agent-report.ts'
+import { readReports } from './agent-report.ts'
 import { tryReadEpoch } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
-import { AGENTS, EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
-import type { NatsEngine } from './nats-engine.ts'
+import { EPOCH_SUBJECT, HEADS } from './fleet-subjects.ts'
+
+const MOST_REPORTS = 1_000
 
 /**
  * Returns a warning if agents report more of the current epoch than the stream of the heads contains. If several hosts do,
@@ -22,14 +23,14 @@ import type { NatsEngine } from './nats-engine.ts'
 export async function findRestoredBackup(fleet: FleetConnection): Promise<string | undefined> {
   try {
     const engine = await fleet.open()
-    const reports = await readSomeReports(engine)
+    const reports = await readReports(engine, MOST_REPORTS)
     const stored = await engine.readLast(HEADS, EPOCH_SUBJECT, 'leader')
-    const epoch = stored === undefined ? undefined : tryReadEpoch(stored.data, fleet.trusted)
+    const epoch = tryReadEpoch(stored?.data, fleet.trusted)
     // Read last, so that no agent can be ahead of it without a reason.
     const stream = await engine.describeStream(HEADS)
     if (epoch === undefined || stream === undefined) return undefined
     const newest = stream.state.last_seq
-    const ahead = reports.filter(report => report.epoch === epoch.document.epoch && report.seq > newest)
+    const ahead = reports.filter(report => report.epoch === epoch.epoch && report.seq > newest)
     const [first] = ahead
     if (first === undefined) return undefined
     const hosts = new Set(ahead.map(({ host }) => host)).size
@@ -42,10 +43,4 @@ export async function findRestoredBackup(fleet: FleetConnection): Promise<string
     if (SkillError.isInstance(thrown, 'IO_FAILED')) return undefined
     throw thrown
   }
-}
-
-async function readSomeReports(engine: NatsEngine): Promise<readonly AgentReport[]> {
-  for await (const { messages } of engine.readFrom(AGENTS, 1))
-    return messages.flatMap(message => readReport(message) ?? [])
-  return []
 }

@@ -1,4 +1,4 @@
-import { ALL_LIVE, BEAT_SUBJECT, fromLiveSubject, HEADS } from './fleet-subjects.ts'
+import { BEAT_SUBJECT } from './fleet-subjects.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
 
@@ -9,7 +9,6 @@ const RECOVERY_JITTER_MS = 2_000
 /** If the server answers but its beats stay away for this time, the link moves to another server. */
 const NO_BEAT_MS = 10_000
 const MOVE_AGAIN_MS = 60_000
-const LIVE_PLACE = { stream: HEADS, toSubject: fromLiveSubject }
 
 export interface ServerLinkEvents {
   readonly onMessage: (message: StoredMessage) => void
@@ -21,13 +20,6 @@ export interface ServerLinkEvents {
   readonly onGap: () => void
   /** Called soon after a reconnect, and after the first message that follows a silence. */
   readonly onRecovery: () => void
-}
-
-/** When the servers were heard last: with any sign of life, with a message, and with a beat. */
-interface LastHeard {
-  readonly at: number
-  readonly messageAt: number
-  readonly beatAt?: number
 }
 
 /**
@@ -45,7 +37,10 @@ export class ServerLink {
   #engine: NatsEngine | undefined
   #unsubscribe: (() => void) | undefined
   #isLinked = false
-  #heard: LastHeard = { at: 0, messageAt: 0 }
+  /** When the servers were heard last: with any sign of life, with a message, and with a beat. */
+  #heardAt = 0
+  #messageAt = 0
+  #beatAt: number | undefined
   #movedAt = 0
   #recovery: NodeJS.Timeout | undefined
 
@@ -67,7 +62,7 @@ export class ServerLink {
     this.#unsubscribe?.()
     this.#engine = engine
     this.#noteLinked()
-    this.#unsubscribe = engine.subscribeLive(ALL_LIVE, LIVE_PLACE, message => this.#hear(message))
+    this.#unsubscribe = engine.followHeads(message => this.#hear(message))
     void engine.followStatus(({ type }) => {
       if (type === 'slowConsumer') this.#events.onGap()
       else if (type === 'close') this.#isLinked = false
@@ -86,15 +81,14 @@ export class ServerLink {
   async check(): Promise<void> {
     const engine = this.#engine
     const now = performance.now()
-    if (engine === undefined || now - this.#heard.at < SILENCE_MS) return
+    if (engine === undefined || now - this.#heardAt < SILENCE_MS) return
     const isAlive = await engine.checkAlive()
-    this.#heard = { ...this.#heard, at: performance.now() }
+    this.#heardAt = performance.now()
     if (!isAlive) {
       this.#events.onLost(`${engine.server} does not answer`)
       return
     }
-    const { beatAt } = this.#heard
-    const isCutOff = beatAt !== undefined && now - beatAt > NO_BEAT_MS
+    const isCutOff = this.#beatAt !== undefined && now - this.#beatAt > NO_BEAT_MS
     if (!isCutOff || now - this.#movedAt < MOVE_AGAIN_MS) return
     this.#movedAt = now
     await engine.moveAway()
@@ -108,16 +102,18 @@ export class ServerLink {
 
   #noteLinked(): void {
     this.#isLinked = true
-    const now = performance.now()
-    this.#heard = { at: now, messageAt: now }
+    this.#heardAt = performance.now()
+    this.#messageAt = this.#heardAt
+    this.#beatAt = undefined
   }
 
   #hear(message: StoredMessage): void {
     const now = performance.now()
-    const { messageAt, beatAt } = this.#heard
-    this.#heard = { at: now, messageAt: now, ...(beatAt === undefined ? {} : { beatAt }) }
-    if (message.subject === BEAT_SUBJECT) this.#heard = { ...this.#heard, beatAt: now }
-    if (now - messageAt > SILENCE_MS) this.#recover()
+    const silenceMs = now - this.#messageAt
+    this.#heardAt = now
+    this.#messageAt = now
+    if (message.subject === BEAT_SUBJECT) this.#beatAt = now
+    if (silenceMs > SILENCE_MS) this.#recover()
     this.#events.onMessage(message)
   }
 

@@ -1,7 +1,7 @@
-import { hostname, userInfo } from 'node:os'
-import { SkillError, type SkillRuntime } from '@skillstoke/core'
+import { createSkillRuntime, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, number, quote, whole } from '@skillstoke/core/internal'
-import { StoredPieces, uploadPieces } from './blobs.ts'
+import { directory } from '@skillstoke/core/node'
+import { renewFiles, StoredPieces, uploadPieces } from './blobs.ts'
 import { type ChannelAuthor, ChannelChange, contentOf, notFound, toUnchanged } from './channel-change.ts'
 import { type CollectOptions, type CollectReport, collectGarbage } from './collect-garbage.ts'
 import type { FleetConnection } from './fleet-connection.ts'
@@ -16,10 +16,10 @@ import type {
   RollbackOptions,
 } from './publish-options.ts'
 import { planPublication } from './publish-plan.ts'
-import { listServed, type Publishable, withFolder } from './publishable.ts'
-import { retrying } from './retrying.ts'
+import { listServed, type Publishable } from './publishable.ts'
+import { NEVER, retrying } from './retries.ts'
 import type { ManifestSigner } from './signing.ts'
-import { type LeaderHead, readLeaderHead, readRecords } from './version-log.ts'
+import { type LeaderHead, VersionLog } from './version-log.ts'
 import { LONGEST_PREFETCH_MS, waitForFiles } from './wait-for-files.ts'
 
 export interface SkillPublisherOptions {
@@ -74,8 +74,8 @@ export class SkillPublisher {
   /** @throws {SkillError} INVALID_OPTION */
   constructor(fleet: FleetConnection, options: SkillPublisherOptions = {}) {
     checkOptions('SkillPublisher', options, KNOWN)
-    const { signer, publisher = `${userInfo().username}@${hostname()}` } = options
-    if (typeof publisher !== 'string' || publisher === '')
+    const { signer, publisher } = options
+    if (publisher !== undefined && (typeof publisher !== 'string' || publisher === ''))
       throw new SkillError('INVALID_OPTION', `publisher is ${quote(publisher)}; use a name`)
     this.connection = fleet
     this.#author = { fleet, signer, publisher }
@@ -85,7 +85,8 @@ export class SkillPublisher {
    * Publishes the skills of a folder, or the skills that a runtime serves. Unchanged skills keep their version. A skill
    * that is broken is not published, and its last version stays. A skill whose files a rollback or a removal took back stays
    * as it is until it has other files.
-   * @throws {SkillError} CHANGED_SINCE_READ if another publisher was first; SKILL_NOT_FOUND for an unknown name;
+   * @throws {SkillError} CHANGED_SINCE_READ if another publisher was first; NOT_FOUND if the folder has no skill;
+   * SKILL_NOT_FOUND for an unknown name;
    * SKILL_INVALID if a named skill is broken; SOURCE_MISSING if a mirror would remove skills of a source that was not read;
    * INVALID_OPTION if the fleet needs a signer; TIMED_OUT if agents do not have the files in time; IO_FAILED
    */
@@ -96,9 +97,14 @@ export class SkillPublisher {
       const conflicting = names === undefined ? 'expect' : 'names'
       throw new SkillError('INVALID_OPTION', `isMirror does not go together with ${conflicting}`)
     }
-    if (typeof what === 'string')
-      return await withFolder(what, async found => await this.#publish(found, options))
-    return await this.#publish(listServed(what), options)
+    if (typeof what !== 'string') return await this.#publish(listServed(what), options)
+    await using runtime = await createSkillRuntime({ sources: [directory(what, { trust: 'auto' })] })
+    const found = listServed(runtime)
+    if (found.skills.length > 0 || found.refused.length > 0) return await this.#publish(found, options)
+    throw new SkillError(
+      'NOT_FOUND',
+      `${quote(what)} has no skill; name a folder with a SKILL.md, or a folder that contains such folders`,
+    )
   }
 
   /** Removes a skill from a channel. @throws {SkillError} SKILL_NOT_FOUND, CHANGED_SINCE_READ, IO_FAILED */
@@ -107,7 +113,7 @@ export class SkillPublisher {
     const change = await ChannelChange.begin(this.#author, options)
     const head = await change.readHead(name)
     if (change.isRemoved(head)) throw notFound(name, change.channel)
-    return await change.commit({ planned: [await change.planRemoval(name, head)], unchanged: [] })
+    return await change.commit([await change.planRemoval(name, head)])
   }
 
   /**
@@ -118,8 +124,8 @@ export class SkillPublisher {
     checkOptions('SkillPublisher.rollback()', options, ROLLBACK)
     const { version } = options
     const change = await ChannelChange.begin(this.#author, options)
-    const { fleet, engine, channel, signal } = change
-    const records = await readRecords(fleet, engine, { channel, skill: name }, signal)
+    const { engine, channel, log, signal } = change
+    const records = await log.list({ channel, skill: name })
     const head = await change.readHead(name)
     const target = findTarget(records, head, version)
     if (records.length === 0) throw notFound(name, channel)
@@ -134,11 +140,12 @@ export class SkillPublisher {
       )
     }
     const same = change.findSame(head, target.revision)
-    if (same !== undefined) return await change.commit({ planned: [], unchanged: [toUnchanged(same)] })
-    if (options.isDryRun !== true) await change.renewFiles(target.files)
+    if (same !== undefined) return await change.commit([toUnchanged(same)])
+    if (options.isDryRun !== true) await renewFiles(engine, target.files, signal)
     const { note: _note, ...content } = contentOf(target)
-    const planned = await change.planVersion(name, head, { ...content, rollbackOf: target.version })
-    return await change.commit({ planned: [planned], unchanged: [] })
+    return await change.commit([
+      await change.planVersion(name, head, { ...content, rollbackOf: target.version }),
+    ])
   }
 
   /**
@@ -158,13 +165,13 @@ export class SkillPublisher {
       )
     if (from === to) throw new SkillError('INVALID_OPTION', `both channels are ${quote(from)}`)
     const change = await ChannelChange.begin(this.#author, { ...options, channel: to })
-    const { fleet, engine, signal } = change
+    const { engine, log, signal } = change
     const names = options.names ?? change.listNames(from)
     if (names.length === 0)
       throw new SkillError('SKILL_NOT_FOUND', `the channel ${quote(from)} has no skills to promote`)
     change.assertExpectable(names)
     const plan = await change.plan(names, async (name, head) => {
-      const { record, stored } = await readLeaderHead(fleet, engine, { channel: from, skill: name }, signal)
+      const { record, stored } = await log.readHead({ channel: from, skill: name })
       if (record !== undefined && stored !== undefined && change.isHeldBack(stored))
         throw new SkillError(
           'SKILL_INVALID',
@@ -173,7 +180,7 @@ export class SkillPublisher {
       if (record?.kind !== 'skill') throw notFound(name, from)
       const same = change.findSame(head, record.revision)
       if (same !== undefined) return toUnchanged(same)
-      if (options.isDryRun !== true) await change.renewFiles(record.files)
+      if (options.isDryRun !== true) await renewFiles(engine, record.files, signal)
       const promotedFrom = { channel: from, version: record.version }
       return await change.planVersion(name, head, { ...contentOf(record), promotedFrom })
     })
@@ -187,7 +194,7 @@ export class SkillPublisher {
     checkChannel(channel)
     const engine = await this.connection.open()
     await this.connection.feed.reload()
-    const records = await readRecords(this.connection, engine, { channel, skill: name })
+    const records = await new VersionLog(this.connection, engine, NEVER).list({ channel, skill: name })
     if (records.length === 0) throw notFound(name, channel)
     return records
   }
@@ -204,7 +211,7 @@ export class SkillPublisher {
     const change = await ChannelChange.begin(this.#author, options)
     const { engine, signal } = change
     await retrying(signal, async () => await this.#stored.refresh(engine))
-    const { pieces, ...plan } = await planPublication(change, found, options, this.#stored)
+    const { pieces, decisions } = await planPublication(change, found, options, this.#stored)
     let [done, uploadedBytes] = [0, 0]
     if (options.isDryRun !== true && pieces.length > 0) {
       const onPiece = (): void => options.onProgress?.({ step: 'upload', done: ++done, total: pieces.length })
@@ -212,11 +219,11 @@ export class SkillPublisher {
       await retrying(signal, async () => await this.#stored.add(engine, pieces))
     }
     const { names, isMirror = false, prefetchMs = 0 } = options
-    if (prefetchMs > 0 && options.isDryRun !== true) await waitForFiles(change, plan, options)
+    if (prefetchMs > 0 && options.isDryRun !== true) await waitForFiles(change, decisions, options)
     const refused = found.refused.filter(({ name }) => names === undefined || names.includes(name))
     const isWhole = isMirror && found.skills.length > 0 && refused.length + found.awaited.length === 0
     const isFilling = isWhole && (await change.readList()) === undefined
-    const report = await change.commit(plan, isFilling ? await change.planFilling(plan) : undefined)
+    const report = await change.commit(decisions, isFilling ? await change.planFilling(decisions) : undefined)
     return { ...report, refused, uploadedBytes }
   }
 }

@@ -1,4 +1,5 @@
 import { SkillError } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import type { FleetConnection } from './fleet-connection.ts'
 import {
   HEADS,
@@ -11,151 +12,164 @@ import {
 import { readVersionAt, type VersionRecord } from './manifest.ts'
 import type { NatsEngine } from './nats-engine.ts'
 import type { StoredMessage } from './nats-messages.ts'
-import { retrying } from './retrying.ts'
+import { retrying } from './retries.ts'
 import { NO_KEYS, type TrustedKeys } from './signing.ts'
 
-const NEVER = new AbortController().signal
+/** A version far above the others is an error or an attack, and must not use up the numbers. */
+const MAX_STEP = 1_000_000
 
 /** The head of a skill, as the leader of the stream knows it. */
 export interface LeaderHead {
-  /** Sequence of the head; 0 if there is none. */
-  readonly seq: number
   /**
    * Absent if there is no head, if another program wrote a marker without a document, or if agents refuse the document.
    * A publisher can replace such a head.
    */
   readonly record: VersionRecord | undefined
+  /** The message of the head; absent if there is none. */
   readonly stored: StoredMessage | undefined
 }
 
-/** Reads the head of a skill from the leader, which decides about commits. @throws {SkillError} IO_FAILED */
-export async function readLeaderHead(
-  fleet: Pick<FleetConnection, 'trusted' | 'feed'>,
-  engine: NatsEngine,
-  place: HeadPlace,
-  signal: AbortSignal = NEVER,
-): Promise<LeaderHead> {
-  const subject = toHeadSubject(place)
-  const stored = await retrying(signal, async () => await engine.readLast(HEADS, subject, 'leader'))
-  if (stored === undefined) return { seq: 0, record: undefined, stored }
-  const record = tryReadRecord(fleet.trusted, stored, place, idOf(fleet))
-  return { seq: stored.seq, record, stored }
-}
+/** The versions of the skills of a fleet, read from the leader, which decides about commits. Waits for a new leader. */
+export class VersionLog {
+  readonly #fleet: FleetConnection
+  readonly engine: NatsEngine
+  readonly signal: AbortSignal
 
-/**
- * Stores the record of a head. A publisher may have ended between its commit and its record, so the next publisher does
- * this again before it replaces the head. A record that readers refuse is replaced.
- */
-export async function storeRecord(
-  fleet: FleetConnection,
-  engine: NatsEngine,
-  { channel, skill, version }: VersionRecord,
-  data: Uint8Array,
-): Promise<void> {
-  const subject = toRecordSubject(channel, skill, version)
-  for (let expectedSeq = 0; ; ) {
-    if (await engine.tryStore({ subject, data, expectedSeq })) return
-    const stored = await engine.readLast(RECORDS, subject, 'leader')
-    const place = { channel, skill }
-    if (stored !== undefined && tryReadRecord(fleet.trusted, stored, place, idOf(fleet)) !== undefined) return
-    expectedSeq = stored?.seq ?? 0
+  constructor(fleet: FleetConnection, engine: NatsEngine, signal: AbortSignal) {
+    this.#fleet = fleet
+    this.engine = engine
+    this.signal = signal
   }
-}
 
-/** Whether there is a record of a version. */
-export async function hasRecord(
-  engine: NatsEngine,
-  { channel, skill, version }: HeadPlace & { readonly version: number },
-  signal: AbortSignal,
-): Promise<boolean> {
-  const subject = toRecordSubject(channel, skill, version)
-  return (await retrying(signal, async () => await engine.readLast(RECORDS, subject, 'leader'))) !== undefined
-}
+  /** Reads the newest message of a subject. @throws {SkillError} IO_FAILED */
+  async readMessage(stream: string, subject: string): Promise<StoredMessage | undefined> {
+    return await retrying(this.signal, async () => await this.engine.readLast(stream, subject, 'leader'))
+  }
 
-/** Whether the record of a version comes from the same publication. */
-export async function hasOwnRecord(engine: NatsEngine, own: VersionRecord): Promise<boolean> {
-  const subject = toRecordSubject(own.channel, own.skill, own.version)
-  const stored = await engine.readLast(RECORDS, subject, 'leader')
-  const record = stored === undefined ? undefined : tryReadRecord(NO_KEYS, stored, own)
-  return record?.publishId === own.publishId
-}
+  /** Reads the head of a skill. @throws {SkillError} IO_FAILED */
+  async readHead(place: HeadPlace, trusted: TrustedKeys = this.#fleet.trusted): Promise<LeaderHead> {
+    const stored = await this.readMessage(HEADS, toHeadSubject(place))
+    return { record: this.#read(stored, place, trusted), stored }
+  }
 
-/** A version far above the others is an error or an attack, and must not use up the numbers. */
-const MAX_STEP = 1_000_000
+  /** Returns all records of a skill in a channel that a reader trusts, newest first, including the head. */
+  async list(
+    place: HeadPlace,
+    trusted: TrustedKeys = this.#fleet.trusted,
+  ): Promise<readonly VersionRecord[]> {
+    const records = new Map<number, VersionRecord>()
+    // The leader is asked first, because it tells a missing stream from one without a leader.
+    const { record: head } = await this.readHead(place, trusted)
+    await this.#eachRecord(place, message => {
+      const record = this.#read(message, place, trusted)
+      if (record !== undefined && record.version === parseRecordSubject(message.subject)?.version)
+        records.set(record.version, record)
+    })
+    if (head !== undefined) records.set(head.version, head)
+    return [...records.values()].sort((a, b) => b.version - a.version)
+  }
 
-/**
- * Returns the highest version of a skill in its records and in other documents. Records and documents that are not trusted
- * count too, because a version that is used twice could not be told from the other.
- */
-export async function findNewestVersion(
-  engine: NatsEngine,
-  { channel, skill }: HeadPlace,
-  {
-    newest,
-    stored,
-    signal,
-  }: {
-    readonly newest: number
-    readonly stored: StoredMessage | undefined
-    readonly signal: AbortSignal
-  },
-): Promise<number> {
-  const refused = stored === undefined ? undefined : tryReadRecord(NO_KEYS, stored, { channel, skill })
-  const versions = [refused?.version ?? 0]
-  await retrying(signal, async () => {
-    for await (const { messages } of engine.readFrom(RECORDS, 1, toRecordSubject(channel, skill, '*')))
-      for (const { subject } of messages) versions.push(parseRecordSubject(subject)?.version ?? 0)
-  })
-  let highest = newest
-  for (const version of versions.sort((a, b) => a - b))
-    if (version <= highest + MAX_STEP) highest = Math.max(highest, version)
-  return highest
-}
+  /**
+   * Returns the newest version of a skill; 0 if it had none. Records and heads that are not trusted count too, because a
+   * version that is used twice could not be told from the other.
+   */
+  async findNewest(place: HeadPlace, { record, stored }: LeaderHead): Promise<number> {
+    let highest = record?.version ?? 0
+    // The head may be missing or refused, or may have been replaced by an earlier one. Then the records tell more.
+    const next = toRecordSubject(place.channel, place.skill, highest + 1)
+    if (record !== undefined && (await this.readMessage(RECORDS, next)) === undefined) return highest
+    const versions = [this.#read(stored, place, NO_KEYS, true)?.version ?? 0]
+    await this.#eachRecord(place, ({ subject }) => versions.push(parseRecordSubject(subject)?.version ?? 0))
+    for (const version of versions.sort((a, b) => a - b))
+      if (version <= highest + MAX_STEP) highest = Math.max(highest, version)
+    return highest
+  }
 
-/** Returns all records of a skill in a channel that a reader trusts, newest first, including the head. */
-export async function readRecords(
-  fleet: Pick<FleetConnection, 'trusted' | 'feed'>,
-  engine: NatsEngine,
-  place: HeadPlace,
-  signal: AbortSignal = NEVER,
-): Promise<readonly VersionRecord[]> {
-  const records = new Map<number, VersionRecord>()
-  const readAll = async (): Promise<void> => {
-    for await (const { messages } of engine.readFrom(
-      RECORDS,
-      1,
-      toRecordSubject(place.channel, place.skill, '*'),
-    ))
-      for (const message of messages) {
-        const record = tryReadRecord(fleet.trusted, message, place, idOf(fleet))
-        if (record?.version === parseRecordSubject(message.subject)?.version && record !== undefined)
-          records.set(record.version, record)
+  /**
+   * Stores the record of a head. A publisher may have ended between its commit and its record, so the next publisher does
+   * this again before it replaces the head. A record that readers refuse is replaced.
+   */
+  async store(record: VersionRecord, data: Uint8Array): Promise<void> {
+    const subject = toRecordSubject(record.channel, record.skill, record.version)
+    await retrying(this.signal, async () => {
+      for (let expectedSeq = 0; ; ) {
+        if (await this.engine.tryStore({ subject, data, expectedSeq })) return
+        const stored = await this.engine.readLast(RECORDS, subject, 'leader')
+        if (this.#read(stored, record, this.#fleet.trusted) !== undefined) return
+        expectedSeq = stored?.seq ?? 0
       }
+    })
   }
-  // The leader is asked first, because it tells a missing stream from one without a leader.
-  const { record: head } = await readLeaderHead(fleet, engine, place, signal)
-  await retrying(signal, readAll)
-  if (head !== undefined) records.set(head.version, head)
-  return [...records.values()].sort((a, b) => b.version - a.version)
+
+  /** Whether the record of a version comes from the same publication. */
+  async hasOwn(own: VersionRecord): Promise<boolean> {
+    const stored = await this.readMessage(RECORDS, toRecordSubject(own.channel, own.skill, own.version))
+    return this.#read(stored, own, NO_KEYS, true)?.publishId === own.publishId
+  }
+
+  async #eachRecord(
+    { channel, skill }: HeadPlace,
+    onMessage: (message: StoredMessage) => void,
+  ): Promise<void> {
+    const subject = toRecordSubject(channel, skill, '*')
+    await retrying(this.signal, async () => {
+      for await (const message of this.engine.readFrom(RECORDS, 1, subject)) onMessage(message)
+    })
+  }
+
+  /** Documents that are not valid or not trusted, and documents of other skills or fleets, are no versions. */
+  #read(
+    stored: StoredMessage | undefined,
+    place: HeadPlace,
+    trusted: TrustedKeys,
+    isOfAnyFleet: boolean = false,
+  ): VersionRecord | undefined {
+    if (stored === undefined) return undefined
+    const fleet = isOfAnyFleet ? undefined : this.#fleet.feed.state.epoch?.document.id
+    try {
+      return readVersionAt(stored.data, trusted, place, fleet)
+    } catch (thrown) {
+      if (SkillError.isInstance(thrown)) return undefined
+      throw thrown
+    }
+  }
 }
 
-/** The id of the fleet that a connection has read last. */
-function idOf({ feed }: Pick<FleetConnection, 'feed'>): string | undefined {
-  return feed.state.epoch?.document.id
+/** The newest version of each skill in its records, by the subject of its head. */
+export type NewestRecords = ReadonlyMap<string, VersionRecord>
+
+/** What reading all records found. */
+export interface RecordReading {
+  readonly newest: NewestRecords
+  /** Subjects of other programs. */
+  readonly foreign: readonly string[]
+  /** Subjects of the records that no log shows, with the reasons. */
+  readonly faults: readonly string[]
 }
 
-/** Documents that are not valid or not trusted, and documents of other skills or fleets, are no versions. */
-function tryReadRecord(
+/** Reads all records of a fleet. */
+export async function readNewestRecords(
+  engine: NatsEngine,
   trusted: TrustedKeys,
-  { data }: StoredMessage,
-  place: HeadPlace,
-  fleetId?: string,
-): VersionRecord | undefined {
-  try {
-    const { document } = readVersionAt(data, trusted, place)
-    return fleetId === undefined || document.fleet === fleetId ? document : undefined
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return undefined
-    throw thrown
+  fleet: string | undefined,
+): Promise<RecordReading> {
+  const newest = new Map<string, VersionRecord>()
+  const foreign: string[] = []
+  const faults: string[] = []
+  for await (const { subject, data } of engine.readFrom(RECORDS, 1)) {
+    const place = parseRecordSubject(subject)
+    if (place === undefined) {
+      foreign.push(subject)
+      continue
+    }
+    try {
+      const document = readVersionAt(data, trusted, place, fleet)
+      if (document.version !== place.version) throw new Error(`it is version ${document.version}`)
+      const head = toHeadSubject(place)
+      if ((newest.get(head)?.version ?? 0) < document.version) newest.set(head, document)
+    } catch (thrown) {
+      faults.push(`${subject} (${toMessage(thrown)})`)
+    }
   }
+  return { newest, foreign, faults }
 }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
-import type { ChannelChange, Plan } from './channel-change.ts'
-import { FleetStatus } from './fleet-status.ts'
+import { compareAgents, readReports } from './agent-report.ts'
+import { type ChannelChange, type Decision, listPlanned } from './channel-change.ts'
 import type { ManifestFile } from './manifest.ts'
 import type { PublishOptions } from './publish-options.ts'
-import { retrying } from './retrying.ts'
+import { retrying } from './retries.ts'
 
 /** Far below the age at which a collection may remove uploaded files. */
 export const LONGEST_PREFETCH_MS = 600_000
@@ -18,14 +18,13 @@ const REPEAT_MS = 10_000
  */
 export async function waitForFiles(
   change: ChannelChange,
-  { planned }: Plan,
+  decisions: readonly Decision[],
   { prefetchMs = 0, onProgress }: PublishOptions,
 ): Promise<void> {
   const files = new Map<string, ManifestFile>()
-  for (const { record } of planned)
+  for (const { record } of listPlanned(decisions))
     if (record.kind === 'skill') for (const file of record.files) files.set(file.digest, file)
   if (files.size === 0) return
-  const status = new FleetStatus(change.fleet, { channel: change.channel })
   const end = performance.now() + prefetchMs
   try {
     for (let announceAt = 0; ; ) {
@@ -33,8 +32,9 @@ export async function waitForFiles(
         await change.announce([...files.values()])
         announceAt = performance.now() + REPEAT_MS
       }
-      const { agents } = await retrying(change.signal, async () => await status.read())
-      const late = agents.filter(({ prefetched }) => prefetched !== change.publishId)
+      const reports = await retrying(change.signal, async () => await readReports(change.engine))
+      const agents = reports.filter(({ channel }) => channel === change.channel).sort(compareAgents)
+      const late = agents.filter(({ prefetched }) => prefetched !== change.publication.publishId)
       onProgress?.({ step: 'prefetch', done: agents.length - late.length, total: agents.length })
       if (late.length === 0) return
       if (performance.now() > end) {

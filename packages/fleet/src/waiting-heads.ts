@@ -1,11 +1,9 @@
-import type { HeadPlace } from './fleet-subjects.ts'
 import type { VersionRecord } from './manifest.ts'
 import type { StoredMessage } from './nats-messages.ts'
 
 /** A head that counts only later: with the rest of its publication, or with the list of its channel. */
 export interface WaitingHead {
   readonly message: StoredMessage
-  readonly place: HeadPlace
   readonly document: VersionRecord
 }
 

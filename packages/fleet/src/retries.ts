@@ -1,3 +1,30 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SkillError } from '@skillstoke/core'
+
+/** A signal for work that ends by itself. */
+export const NEVER: AbortSignal = new AbortController().signal
+/** How long a publisher or an administrator waits for a new leader. A crashed leader is replaced after 4 to 9 seconds. */
+const RETRY_MS = 20_000
+const PAUSE_MS = 250
+
+/**
+ * Repeats work that fails because the servers do not answer. The work must be idempotent, because an answer may be lost
+ * after the server has stored a message.
+ */
+export async function retrying<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const end = performance.now() + RETRY_MS
+  for (;;) {
+    signal.throwIfAborted()
+    try {
+      return await work()
+    } catch (thrown) {
+      const isPassing = SkillError.isInstance(thrown, 'IO_FAILED') && thrown.data['isPermanent'] !== true
+      if (!isPassing || performance.now() > end) throw thrown
+      await sleep(PAUSE_MS, undefined, { signal })
+    }
+  }
+}
+
 const FIRST_MS = 1_000
 // With the jitter, every pause is over 25 s after the last failure, so a fleet converges within 30 s.
 const LAST_MS = 20_000
@@ -8,7 +35,7 @@ export function jitter(ms: number): number {
 }
 
 /** Returns the pause after a number of earlier failures in a row. It doubles from 1 s to 20 s. */
-export function retryDelayMs(failures: number): number {
+function retryDelayMs(failures: number): number {
   return jitter(Math.min(LAST_MS, FIRST_MS * 2 ** failures))
 }
 
@@ -39,11 +66,7 @@ export class RetryTimer {
     ).unref()
   }
 
-  /** Begins with the shortest interval after the next failure. */
-  noteSuccess(): void {
-    this.#failures = 0
-  }
-
+  /** Stops the timer. The next failure begins with the shortest interval. */
   cancel(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
