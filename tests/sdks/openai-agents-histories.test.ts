@@ -134,3 +134,17 @@ test('whatever the host does with its history, requests report every skill, keep
     { numRuns: 25, endOnFailure: true },
   )
 })
+
+test.each(['nothing', 'restart'] as const)(
+  'after a hundred notices, requests keep their prefix: %s',
+  async change => {
+    await using host = await Host.create()
+    for (let turn = 0; turn < 100; turn++) {
+      const steps = [{ edited: turn % 6, loaded: turn % 20 === 0 ? 0 : null }]
+      await host.turn({ change, at: 0, isEqual: false, isKept: true, steps })
+    }
+    const rest = [{ edited: 3, loaded: null }]
+    await host.turn({ change: 'drop the start', at: 80, isEqual: false, isKept: true, steps: rest })
+    await host.turn({ change: 'nothing', at: 0, isEqual: false, isKept: true, steps: rest })
+  },
+)

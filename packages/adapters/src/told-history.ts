@@ -86,18 +86,29 @@ export class ToldHistory<Part extends ToldPart> {
     if (lost.length > 0 && (isCut || !isEnd)) return false
     if (lost.length > 0) this.rewind(this.#parts.slice(0, end))
     if (this.#parts.filter(({ isCovered }) => isCovered !== true).length >= MAX_PARTS)
-      this.restart(this.#parts.filter(hasLoad))
+      this.restart(this.#parts.filter(part => this.isLasting(part)))
     return true
   }
 
-  /** Returns the parts that the history lacks. A skill that was loaded again makes its older text needless. */
+  /** Whether the adapter needs a part even if the state before the parts contains its entries. */
+  isLasting(part: Part): boolean {
+    return hasLoad(part)
+  }
+
+  /**
+   * Returns the parts that the history lacks. A skill that was loaded again makes its older text needless. A notice is
+   * not missed if the state before the parts contains it.
+   */
   #findLost(isThere: (part: Part) => boolean): readonly Part[] {
     const there = new Set(this.#parts.filter(isThere))
     const namesAfter = (index: number): Set<string> =>
       new Set(this.#parts.slice(index + 1).flatMap(part => (there.has(part) ? namesOf(part) : [])))
     return this.#parts.filter((part, index) => {
       if (there.has(part)) return false
-      if (!hasLoad(part)) return part.entries.every(({ kind }) => kind !== 'read')
+      if (!hasLoad(part))
+        return part.entries.every(
+          ({ kind }) => kind === 'load' || (kind === 'notice' && part.isCovered !== true),
+        )
       const later = namesAfter(index)
       return !namesOf(part).every(name => later.has(name))
     })
