@@ -238,7 +238,8 @@ class SqliteStore implements SkillStore {
     try {
       const changes = this.#listChanges()
       for (let next = changes.next(); next.done !== true; ) {
-        next = this.#write(next.value, changes)
+        this.#write(next.value, changes)
+        next = changes.next()
         if (next.done !== true) await setImmediate()
       }
       this.#failure = undefined
@@ -248,21 +249,20 @@ class SqliteStore implements SkillStore {
     }
   }
 
-  /** Writes changes in one transaction until the time of a slice is over. Returns the next change. */
-  #write(first: Change, changes: Iterator<Change>): IteratorResult<Change> {
-    const written: Change[] = []
-    const next = this.#state.transaction(() => {
+  /** Writes changes in one transaction until the time of a slice is over. */
+  #write(first: Change, changes: Iterator<Change>): void {
+    const slice = [first]
+    // If the transaction finds damage, it runs again, and writes all changes of the slice once more.
+    this.#state.transaction(() => {
       const end = performance.now() + SLICE_MS
-      for (let change = first; ; ) {
+      for (const change of slice) {
         change.write()
-        written.push(change)
-        const following = changes.next()
-        if (following.done === true || performance.now() >= end) return following
-        change = following.value
+        if (change !== slice.at(-1) || performance.now() >= end) continue
+        const next = changes.next()
+        if (next.done !== true) slice.push(next.value)
       }
     })
-    for (const each of written) each.onWritten()
-    return next
+    for (const each of slice) each.onWritten()
   }
 
   /** Yields all changes of this moment. Nothing is written before what it refers to. */
