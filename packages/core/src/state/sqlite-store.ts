@@ -237,10 +237,10 @@ class SqliteStore implements SkillStore {
   async #flush(): Promise<void> {
     try {
       const changes = this.#listChanges()
-      for (let next = changes.next(); next.done !== true; ) {
-        this.#write(next.value, changes)
-        next = changes.next()
-        if (next.done !== true) await setImmediate()
+      for (const first of changes) {
+        this.#write(first, changes)
+        // Also after the last slice, so that a caller that flushes again and again does not stop the timers.
+        await setImmediate()
       }
       this.#failure = undefined
     } catch (thrown) {
