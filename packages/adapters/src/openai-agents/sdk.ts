@@ -70,9 +70,9 @@ export interface OpenaiRunSettings {
 /** The options of a run that the adapter sets. */
 export interface OpenaiRunHooks {
   /** The SDK awaits it before every model call, and passes it copies of all items. */
-  callModelInputFilter<Item extends OpenaiItem>(
+  callModelInputFilter: <Item extends OpenaiItem>(
     call: OpenaiFilterCall<Item>,
-  ): Promise<OpenaiModelData<Item | OpenaiUserMessage>>
+  ) => Promise<OpenaiModelData<Item | OpenaiUserMessage>>
   toolErrorFormatter: (error: OpenaiToolError) => Promise<string | undefined>
   toolNotFoundBehavior: ToolNotFoundBehavior
 }
