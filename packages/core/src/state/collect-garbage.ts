@@ -66,10 +66,9 @@ const FILES_PER_PAGE = 50
 
 /**
  * Removes unneeded revisions and their files from a state directory. A revision is needed if it is served, is a last
- * good revision, was fetched from a remote source, or is in the history. Packs with much free space are rewritten,
- * except packs that a running process writes to. Every stored file is compared with its digest. A damaged file is
- * removed from the index. When the file is needed again, the file is read from its source. A damaged index is moved
- * aside, and its readable rows are copied into a new index. Other processes may keep running.
+ * good revision, was fetched from a remote source, or is in the history. Every stored file is compared with its digest. A
+ * damaged file is removed, and is read from its source when it is needed again. A damaged database is moved aside, and
+ * its readable rows are copied into a new one. Other processes may keep running.
  * @throws {SkillError} NOT_FOUND when there is no store; IO_FAILED when nothing can be written there
  *
  * @example
