@@ -85,7 +85,7 @@ function renderVerb(verb: Command, parent: string, shared: readonly SharedOption
     '```text',
     text,
     '```',
-    ...(groups.length === 0 ? [] : ['', `Shared: ${nameGroups(groups.map(group => group.name))}.`]),
+    ...(groups.length === 0 ? [] : ['', `Option groups: ${nameGroups(groups.map(group => group.name))}.`]),
     ...verb.commands.flatMap(each => renderVerb(each, name, shared)),
   ]
 }

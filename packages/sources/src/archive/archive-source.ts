@@ -15,7 +15,6 @@ import {
 import {
   type FetchedFile,
   RemoteSource,
-  type RemoteSourceOptions,
   restoreTree,
   type SkillSource,
   storeTree,
@@ -23,13 +22,10 @@ import {
 } from '@skillstoke/core/source'
 import { checkUrl } from '../http/address-guard.ts'
 import { type GuardedRequest, guardedFetch } from '../http/guarded-fetch.ts'
+import { REMOTE_OPTIONS, type RemoteOptions } from '../remote-options.ts'
 import { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS, readArchive } from './read-archive.ts'
 
-export interface ArchiveOptions
-  extends Pick<
-    RemoteSourceOptions,
-    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'polling' | 'clock'
-  > {
+export interface ArchiveOptions extends RemoteOptions {
   /** Name of the source in digests and messages. @default the archive's name without its extension */
   readonly label?: string
   /** Folder of the archive that contains the skills. @default the whole archive */
@@ -56,15 +52,7 @@ const KNOWN: KnownOptions<ArchiveOptions> = {
   privateHosts: true,
   maxBytes: number(1),
   archiveLimits: LIMITS,
-  timeoutMs: true,
-  trust: true,
-  layout: true,
-  reading: true,
-  limits: true,
-  pollMs: true,
-  firstWaitMs: true,
-  polling: true,
-  clock: true,
+  ...REMOTE_OPTIONS,
 }
 
 export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000

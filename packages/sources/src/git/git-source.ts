@@ -7,11 +7,11 @@ import {
   type FetchResult,
   type FileTree,
   RemoteSource,
-  type RemoteSourceOptions,
   type SkillSource,
   type SourceChange,
   type TreeFetcher,
 } from '@skillstoke/core/source'
+import { REMOTE_OPTIONS, type RemoteOptions } from '../remote-options.ts'
 import { BlobReader } from './blob-reader.ts'
 import type { GitAccess } from './git-command.ts'
 import { GitMirror, type RemoteRef, type Taken } from './git-mirror.ts'
@@ -23,11 +23,7 @@ export const GIT_UPDATES = ['ff-only', 'reset'] as const
 /** Whether a rewritten history is refused or accepted. */
 export type GitUpdate = (typeof GIT_UPDATES)[number]
 
-export interface GitOptions
-  extends Pick<
-    RemoteSourceOptions,
-    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'polling' | 'clock'
-  > {
+export interface GitOptions extends RemoteOptions {
   /** Name of the source in digests and messages. @default the repository's name */
   readonly label?: string
   /**
@@ -80,15 +76,7 @@ const KNOWN: KnownOptions<GitOptions> = {
   allowFile: true,
   maxBytes: number(1),
   stateDirectory: true,
-  timeoutMs: true,
-  trust: true,
-  layout: true,
-  reading: true,
-  limits: true,
-  pollMs: true,
-  firstWaitMs: true,
-  polling: true,
-  clock: true,
+  ...REMOTE_OPTIONS,
 }
 
 export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000

@@ -13,7 +13,6 @@ import {
   type FetchedFile,
   listFilesBelow,
   RemoteSource,
-  type RemoteSourceOptions,
   refuseTreeEntry,
   restoreTree,
   type SkillSource,
@@ -24,13 +23,10 @@ import { DEFAULT_MAX_ARCHIVE_BYTES } from '../archive/archive-source.ts'
 import { readArchive } from '../archive/read-archive.ts'
 import { checkUrl } from '../http/address-guard.ts'
 import { guardedFetch } from '../http/guarded-fetch.ts'
+import { REMOTE_OPTIONS, type RemoteOptions } from '../remote-options.ts'
 import { type IndexEntry, parseIndex, type SkillIndex } from './skill-index.ts'
 
-export interface WellKnownOptions
-  extends Pick<
-    RemoteSourceOptions,
-    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'polling' | 'clock'
-  > {
+export interface WellKnownOptions extends RemoteOptions {
   /** Name of the source in digests and messages. @default the host's name */
   readonly label?: string
   /** Allowed hosts in a private network or on this machine, as `name` or `name:port`. @default [] */
@@ -43,15 +39,7 @@ const KNOWN: KnownOptions<WellKnownOptions> = {
   label: true,
   privateHosts: true,
   maxBytes: number(1),
-  timeoutMs: true,
-  trust: true,
-  layout: true,
-  reading: true,
-  limits: true,
-  pollMs: true,
-  firstWaitMs: true,
-  polling: true,
-  clock: true,
+  ...REMOTE_OPTIONS,
 }
 
 // Newer format first. Most servers have only one of the two index files.
