@@ -52,7 +52,11 @@ export interface EarlierReading {
 }
 
 /** The results of `restore`, by location. */
-export type RestoredSkills = ReadonlyMap<string, Skill | undefined>
+export interface RestoredSkills {
+  readonly skills: Map<string, Skill | undefined>
+  /** The notes about folders that this process has not shown before. */
+  readonly served: Map<string, ServedRevisions>
+}
 
 /** Decides which revision of each folder may be served: the newest, the pinned or the last good revision. */
 export class CandidateBuilder {
@@ -115,17 +119,20 @@ export class CandidateBuilder {
 
   /**
    * Looks up stored revisions that may be served instead of the newest text: pinned, approved, or served by an earlier
-   * process. The result contains each location that was looked up, even if no skill was found.
+   * process. `found.skills` gets each location that was looked up, even if no skill was found.
    */
-  async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
-    const restored = new Map<string, Skill | undefined>()
+  async restore(
+    slot: CandidateSource,
+    fresh: readonly FreshEntry[],
+    { skills: restored, served: notes }: RestoredSkills,
+  ): Promise<void> {
     this.#options.memory.look(slot.origin)
     for (const { entry, old, former, approved } of fresh) {
       const standing = this.#askStanding(slot, entry.location)
       const pinned = standing?.pinned?.revision
       const live = this.#findLive(slot, entry, { old, former }, standing)
-      const known = [entry.skill, live].find(skill => skill?.revision === pinned)
       if (pinned !== undefined) {
+        const known = [entry.skill, live].find(skill => skill?.revision === pinned)
         const skill = known ?? (await this.#lastGood.readRevision(slot, entry, pinned))
         if (skill !== undefined) {
           restored.set(entry.location, skill)
@@ -139,14 +146,16 @@ export class CandidateBuilder {
         if (skill !== undefined) restored.set(entry.location, skill)
       }
       if (live !== undefined) continue
-      const isNewest = pinned === undefined && !this.#lastGood.isOther(slot, entry)
+      // Prefer the served revisions in memory to the note in the store, because another process may be writing the
+      // note at this moment.
+      const known = former?.folder.served
+      const served = known?.last === undefined ? this.#lastGood.find(slot.origin, entry.location) : known
+      if (former === undefined) notes.set(entry.location, served)
+      const isNewest = pinned === undefined && [undefined, entry.skill?.revision].includes(served.last)
       if (isNewest && this.#isAdmitted(slot, entry, entry.skill, undefined)) continue
-      restored.set(
-        entry.location,
-        await this.#findServable(slot, { entry, former }, standing?.approved ?? []),
-      )
+      const approvals = standing?.approved ?? []
+      restored.set(entry.location, await this.#findServable(slot, entry, served, approvals))
     }
-    return restored
   }
 
   /**
@@ -157,7 +166,7 @@ export class CandidateBuilder {
     const { entry, old, former } = fresh
     const { store, onInvalid } = this.#options
     const decision = this.#askStanding(slot, entry.location)
-    const lastGood = restored.get(entry.location) ?? this.#findLive(slot, entry, fresh, decision)
+    const lastGood = restored.skills.get(entry.location) ?? this.#findLive(slot, entry, fresh, decision)
     let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
     let held: HeldRevision | undefined
     if (entry.skill !== undefined) {
@@ -172,10 +181,10 @@ export class CandidateBuilder {
     if (standing?.kind === 'disabled') live = undefined
     const isMissing = standing?.kind === 'pinned' ? live?.revision !== standing.revision : live === undefined
     const isDropped = standing?.kind === 'disabled' || (entry.skill === undefined && onInvalid === 'drop')
-    if (isMissing && !isDropped && !restored.has(entry.location)) return undefined
+    if (isMissing && !isDropped && !restored.skills.has(entry.location)) return undefined
     // While a folder is disabled or pinned, its note keeps the revision that was served before the decision. That
     // revision is served again after the decision is withdrawn.
-    const folder = this.#toSeat(slot, fresh)
+    const folder = this.#toSeat(slot, fresh, restored)
     if ((live !== old?.live || former !== old) && standing === undefined) {
       const before = folder.served
       folder.served = toServed(before, live?.revision)
@@ -232,8 +241,14 @@ export class CandidateBuilder {
     }
   }
 
-  #toSeat({ origin }: CandidateSource, { entry: { location }, former }: FreshEntry): FolderSeat {
-    if (former === undefined) return { location, served: this.#lastGood.find(origin, location) }
+  #toSeat(
+    { origin }: CandidateSource,
+    { entry, former }: FreshEntry,
+    { served }: RestoredSkills,
+  ): FolderSeat {
+    const { location } = entry
+    if (former === undefined)
+      return { location, served: served.get(location) ?? this.#lastGood.find(origin, location) }
     former.folder.location = location
     return former.folder
   }
@@ -278,13 +293,10 @@ export class CandidateBuilder {
    */
   async #findServable(
     slot: CandidateSource,
-    { entry, former }: Pick<FreshEntry, 'entry' | 'former'>,
+    entry: SourceEntry,
+    { last: revision, earlier }: ServedRevisions,
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
-    // Prefer the served revisions in memory to the note in the store, because another process may be writing the note
-    // at this moment.
-    const noted = former?.folder.served.last === undefined ? undefined : former.folder.served
-    const { last: revision, earlier } = noted ?? this.#lastGood.find(slot.origin, entry.location)
     const last = revision === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, revision)
     if (last !== undefined && this.#isAdmitted(slot, entry, last, last)) return last
     for (const revision of approved) {
@@ -329,7 +341,7 @@ export class CandidateBuilder {
     const { admission, logger, findFolder } = this.#options
     const { location } = entry
     if (this.#askStanding(slot, location)?.isLost === true)
-      return this.#lastGood.isLast(slot.origin, location, skill.revision) ? ADMIT : HOLD_LOST
+      return this.#lastGood.find(slot.origin, location).last === skill.revision ? ADMIT : HOLD_LOST
     try {
       const { origin, trust, isFirst = false } = slot
       const isPresent = (other: string): boolean => slot.isPresent(other)

@@ -75,12 +75,6 @@ export class LastGood {
     return common
   }
 
-  /** Returns the same as `find().last`, usually with one read. */
-  #findLast(origin: string, location: string): Digest | undefined {
-    const isShared = this.#keyOf(origin) !== origin
-    return isShared ? this.find(origin, location).last : this.#store.getRef(refOf(origin, location))
-  }
-
   #read(key: string, location: string): ServedRevisions {
     const last = this.#store.getRef(refOf(key, location))
     return { last, earlier: last && this.#store.getRef(earlierOf(key, location)) }
@@ -102,17 +96,6 @@ export class LastGood {
   markKnown(origin: string): void {
     // The value is irrelevant. With the digest of empty content, this entry keeps no files from being garbage-collected.
     if (!this.isKnown(origin)) this.#store.setRef(markOf(origin), digestOf(new Uint8Array(), this.#hasher))
-  }
-
-  /** Returns true if the last served revision of a folder is known and differs from its newest revision. */
-  isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
-    const last = this.#findLast(origin, location)
-    return last !== undefined && last !== skill?.revision
-  }
-
-  /** Returns true if a revision is the last served revision of a folder. */
-  isLast(origin: string, location: string, revision: Digest): boolean {
-    return this.#findLast(origin, location) === revision
   }
 
   /** Reads a stored revision of a folder as a skill. */

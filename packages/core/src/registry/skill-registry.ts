@@ -411,13 +411,12 @@ export class SkillRegistry {
   }
 
   async #restore(slot: SourceSlot, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
-    if (fresh.length <= RESTORE_SLICE) return await this.#builder.restore(slot, fresh)
-    const restored: [string, Skill | undefined][] = []
+    const restored: RestoredSkills = { skills: new Map(), served: new Map() }
     for (let i = 0; i < fresh.length; i += RESTORE_SLICE) {
-      restored.push(...(await this.#builder.restore(slot, fresh.slice(i, i + RESTORE_SLICE))))
-      await this.#slices.pauseIfDue()
+      if (i > 0) await this.#slices.pauseIfDue()
+      await this.#builder.restore(slot, fresh.slice(i, i + RESTORE_SLICE), restored)
     }
-    return new Map(restored)
+    return restored
   }
 
   /** Replaces the current generation and notifies watchers and subscribers. */
