@@ -56,7 +56,7 @@ const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: oneOf(PHASES) }
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
-const RESTORE_SLICE = 2_000
+const RESTORE_SLICE = 200
 /** The folder of a skill, even of a skill that is not served. */
 export interface KnownFolder extends FolderPlace, FolderOnDisk {
   readonly name: string

@@ -12,8 +12,8 @@ export const STORE: StateFile = {
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
     PRAGMA journal_size_limit = 1048576;
-    -- Copies at most 2 MB from the write-ahead log at once, so that no transaction takes long.
-    PRAGMA wal_autocheckpoint = 250;
+    -- Copies at most 512 KB from the write-ahead log at once, so that no transaction takes long.
+    PRAGMA wal_autocheckpoint = 64;
     -- "at" is the time of the last use.
     CREATE TABLE IF NOT EXISTS blob (digest TEXT PRIMARY KEY, at INTEGER NOT NULL, content INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS content (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
