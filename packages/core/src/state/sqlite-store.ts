@@ -90,11 +90,9 @@ class SqliteStore implements SkillStore {
   readonly #trees = new Map<Digest, readonly SkillFile[]>()
   readonly #refs = new Map<string, RefChange>()
   readonly #notes = new Map<string, NoteChange>()
-  /** Revisions and bytes that this process looked up long after their last use. */
-  readonly #touched = new Map<Digest, true>()
+  /** Until when to keep revisions and bytes that are in use, or that this process looked up long after their last use. */
+  readonly #kept = new Map<Digest, number>()
   readonly #uses = new Map<Digest, Use>()
-  /** Revisions whose lease is due. */
-  readonly #leases = new Map<Digest, Use>()
   #flushing: Promise<void> | undefined
   #flushTimer: NodeJS.Timeout | undefined
   /** Why the last flush failed. */
@@ -164,7 +162,7 @@ class SqliteStore implements SkillStore {
   /** Marks a key whose last use is so long ago that a collection could remove it soon. */
   #touch(key: Digest, usedAt: number): void {
     if (usedAt > Date.now() - TOUCH_AFTER_MS) return
-    this.#touched.set(key, true)
+    this.#kept.set(key, Math.max(this.#kept.get(key) ?? 0, Date.now() + GRACE_MS))
     this.#flushSoon()
   }
 
@@ -221,9 +219,13 @@ class SqliteStore implements SkillStore {
 
   /** Plans the leases of the revisions that have been in use for some seconds. */
   #lease(): void {
-    const last = Date.now() + LEASE_MS / 2
-    for (const [revision, use] of this.#uses) if (use.leasedUntil < last) this.#leases.set(revision, use)
-    if (this.#leases.size > 0) this.#flushSoon()
+    const until = Date.now() + LEASE_MS
+    for (const [revision, use] of this.#uses) {
+      if (use.leasedUntil > until - LEASE_MS / 2) continue
+      use.leasedUntil = until
+      this.#kept.set(revision, until)
+    }
+    if (this.#kept.size > 0) this.#flushSoon()
   }
 
   async flush(): Promise<void> {
@@ -270,10 +272,6 @@ class SqliteStore implements SkillStore {
     const now = Date.now()
     const state = this.#state
     const lists = [
-      toChanges(this.#touched, key => {
-        state.run('UPDATE blob SET at = ? WHERE digest = ?', now, key)
-        extend(state, key, now + GRACE_MS)
-      }),
       toChanges(this.#blobs, (digest, bytes) => {
         if (state.run('UPDATE blob SET at = ? WHERE digest = ?', now, digest) > 0) return
         state.run('INSERT INTO content (bytes) VALUES (?)', bytes)
@@ -289,9 +287,9 @@ class SqliteStore implements SkillStore {
         if (before !== undefined) extend(state, before, now + GRACE_MS)
       }),
       toChanges(this.#notes, (_, change) => setNote(state, change)),
-      toChanges(this.#leases, (revision, use) => {
-        use.leasedUntil = now + LEASE_MS
-        extend(state, revision, use.leasedUntil)
+      toChanges(this.#kept, (key, until) => {
+        state.run('UPDATE blob SET at = ? WHERE digest = ?', now, key)
+        extend(state, key, until)
       }),
     ]
     for (const each of lists) yield* each
