@@ -24,7 +24,7 @@ export { escapeControls, limitMessage, quote, quoteAll, showValue } from './quot
 export { findPathFault } from './skill/skill-path.ts'
 
 // For everything that writes or checks the files of a skill: names that no skill contains.
-export { findLeftOutIn, findLeftOutKind, isPrivateKey } from './skill/entry-names.ts'
+export { findLeftOutIn, findLeftOutKind, isPrivateKey } from './skill/left-out-names.ts'
 export {
   findRepository,
   isGitName,

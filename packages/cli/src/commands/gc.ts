@@ -14,8 +14,6 @@ export interface GcFlags {
   readonly keep?: number
 }
 
-/** One hour. If this duration changes, also change the message in `describeGarbage()`. */
-const GRACE_MS = 3_600_000
 /** Matches the file names of damaged databases and their logs. */
 const SET_ASIDE = /\.damaged-\d+(?:-wal|-shm)?$/
 
@@ -26,7 +24,6 @@ export async function gc(
 ): Promise<Answer> {
   const done = await collectGarbage(stateDirectory, {
     isDryRun,
-    graceMs: GRACE_MS,
     ...defined({ keepRevisions: keep }),
   })
   if (!isDryRun) removeCodeCache(stateDirectory)

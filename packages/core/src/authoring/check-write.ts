@@ -1,7 +1,7 @@
 import { SkillError } from '../errors.ts'
 import { quote } from '../quote.ts'
 import { isError } from '../skill/diagnostic.ts'
-import { isPrivateKey } from '../skill/entry-names.ts'
+import { isPrivateKey } from '../skill/left-out-names.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'

@@ -1,7 +1,7 @@
 import { quote } from '../quote.ts'
 import type { Diagnostic } from './diagnostic.ts'
-import { findLeftOutIn, isPrivateKey, type LeftOutKind } from './entry-names.ts'
 import { findRepository, isRepositoryEntry } from './git-layout.ts'
+import { findLeftOutIn, isPrivateKey, type LeftOutKind } from './left-out-names.ts'
 import type { Skill } from './skill.ts'
 
 /** A finding about an entry that is left out of a skill, without the path of the entry. */

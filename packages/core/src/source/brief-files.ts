@@ -1,7 +1,7 @@
 import { SkillError } from '../errors.ts'
 import type { FileSystem } from '../fs/file-system.ts'
 import type { Clock } from '../host.ts'
-import { isBriefName } from '../skill/entry-names.ts'
+import { isBriefName } from '../skill/left-out-names.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 
 /** How long after its creation a new file with a brief name delays the reading of its folder, in milliseconds. */

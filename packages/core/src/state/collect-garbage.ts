@@ -59,6 +59,7 @@ export interface GarbageReport {
   readonly indexDamage?: string
 }
 
+/** If this duration changes, also change the message of `stoke gc`. */
 const DEFAULT_GRACE_MS = 3_600_000
 // While a process opens or closes the state directory, the process locks the database briefly.
 const BUSY_TIMEOUT_MS = 5_000

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findLeftOutIn, findLeftOutKind, isBriefName, isPrivateKey } from './entry-names.ts'
+import { findLeftOutIn, findLeftOutKind, isBriefName, isPrivateKey } from './left-out-names.ts'
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 
