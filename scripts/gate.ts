@@ -67,13 +67,19 @@ const sdkTypes: Step = { name: 'types of the agent SDKs', command: ['tsc', '-p',
 /** Builds the documentation site. Fails if a link in the site has no target. */
 const site: Step = { name: 'documentation site', command: ['node', 'site/build.ts'] }
 
+/** The rooms of the core whose text and tools reach a model through an adapter. */
+const SESSION_ROOMS = ['activation', 'catalog', 'reader', 'session', 'tool'].map(
+  room => `packages/core/src/${room}/`,
+)
+
 /** Steps that the gate leaves out. */
 const leftOut = {
   endurance: !IS_CI,
-  sdks: !touches('packages/adapters', 'packages/core/src/session', 'tests/sdks', ...MANIFESTS),
+  sdks: !touches('packages/adapters', 'packages/agent', ...SESSION_ROOMS, 'tests/sdks', ...MANIFESTS),
   'Node 22': !touches('packages/cli', 'packages/core', 'packages/scripts', 'tests/scripts', ...MANIFESTS),
   packed: !published.some(hasNewPackage),
-  site: !touches('site', 'docs', 'README.md'),
+  // The pages of the API are made from the declarations of the packages.
+  site: !(touches('site', 'docs', 'README.md') || published.some(hasNewPackage)),
 }
 
 mkdirSync('.tmp', { recursive: true })

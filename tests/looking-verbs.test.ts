@@ -29,6 +29,8 @@ test('each looking verb prints the same with a running dev as without one', asyn
     ['diff', 'refund'],
     ['diff', 'refund', '--json'],
     ['diff', 'no-skill'],
+    ['diff', 'maps'],
+    ['diff', 'maps', '--json'],
     ['log', 'refund', '--limit', '1'],
     ['log', 'refund', '--json'],
     ['log', 'no-skill'],
@@ -43,6 +45,10 @@ test('each looking verb prints the same with a running dev as without one', asyn
       return [verb.slice(0, 2), status, answer, stderr]
     })
   const scanned = run()
+  // The newest text of "maps" is broken, so the difference is the one between the served and the broken text.
+  expect(stoke(['diff', 'maps', ...place]).stdout).toMatch(
+    /-> the broken text\n(?:.*\n)+-Finds routes\.\n\+no frontmatter/,
+  )
   await using dev = await startDev({
     root: folder.at('skills'),
     state: folder.at('state'),

@@ -57,11 +57,9 @@ export {
   type DescribedScripts,
 } from './answers/describe-scripts.ts'
 export {
-  type Comparison,
-  compareSkill,
   describeLastChange,
   describeModified,
-  findDifference,
+  diffSkill,
   type SkillDiff,
 } from './answers/differences.ts'
 export {

@@ -14,8 +14,7 @@ interface DifferenceViewProps {
 const TITLES: Readonly<Record<SkillDiff['kind'], string>> = {
   refused: 'Difference between the live text and the refused text',
   waiting: 'Difference between the live revision and the waiting revision',
-  changed: 'The last change since the dev server started',
-  none: 'Nothing has changed since the dev server started.',
+  changed: 'The last change',
 }
 
 /**
@@ -26,12 +25,16 @@ export function DifferenceView({ name, version }: DifferenceViewProps): Componen
   const diff = useLoaded(() => client.diff(name), [name, version])
   return (
     <Answer of={diff}>
-      {({ kind, text }) => (
-        <>
-          <p class="note">{TITLES[kind]}</p>
-          {text !== '' && <DifferenceText text={text} />}
-        </>
-      )}
+      {({ kind, from, text }) =>
+        kind === 'changed' && from === undefined ? (
+          <p class="note">Nothing has changed since the dev server started.</p>
+        ) : (
+          <>
+            <p class="note">{TITLES[kind]}</p>
+            {text !== '' && <DifferenceText text={text} />}
+          </>
+        )
+      }
     </Answer>
   )
 }

@@ -129,16 +129,11 @@ export class ApiClient {
   }
 
   /**
-   * Returns the change that was refused or waits for approval. If the skill has no such change, returns the last
-   * change.
+   * Compares two revisions, given by their first digits. By default, returns the change that was refused or waits for
+   * approval, or else the last change.
    */
-  async diff(name: string) {
-    return await read(this.#api.skills[':name'].diff.$get(of(name)))
-  }
-
-  /** Compares two revisions, given by their first digits. By default, compares the last two. */
-  async compare(name: string, revisions: { readonly from?: string; readonly to?: string } = {}) {
-    return await read(this.#api.skills[':name'].compare.$get({ ...of(name), query: revisions }))
+  async diff(name: string, revisions: { readonly from?: string; readonly to?: string } = {}) {
+    return await read(this.#api.skills[':name'].diff.$get({ ...of(name), query: revisions }))
   }
 
   /** Returns the recorded history of a skill, newest first. */

@@ -1,5 +1,5 @@
 import type { Digest, RollbackOutcome, SkillRuntime } from '@skillstoke/core'
-import { compareSkill, defined, shortDigest } from '@skillstoke/core/internal'
+import { defined, diffSkill, type SkillDiff, shortDigest } from '@skillstoke/core/internal'
 import type { RevisionRecord } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { toAnswering } from '../skills/answering.ts'
@@ -45,8 +45,8 @@ export async function log(
 }
 
 /**
- * Implements `stoke diff`: compares two revisions. If no revision is given, shows the change that waits for approval,
- * or the last change if no change waits.
+ * Implements `stoke diff`: compares two revisions. If no revision is given, shows the change that was refused or waits
+ * for approval, or else the last change.
  */
 export async function diff(
   config: Config,
@@ -58,16 +58,14 @@ export async function diff(
   const { answer } = await askOrScan(
     config,
     {
-      ask: async client => await client.compare(target, defined({ from, to })),
-      scan: async skills => await compareSkill(target, { from, to }, toAnswering(skills, config)),
+      ask: async client => await client.diff(target, defined({ from, to })),
+      scan: async skills => await diffSkill(target, { from, to }, toAnswering(skills, config)),
     },
     { needsState: true },
   )
   const { name: _name, text: _text, ...difference } = answer
   return { json: difference, text: () => describeDifference(answer) }
 }
-
-type Comparison = Awaited<ReturnType<typeof compareSkill>>
 
 function* describeDifference({
   name,
@@ -76,14 +74,13 @@ function* describeDifference({
   to,
   fields,
   newCapabilities,
-  files,
-}: Comparison): Generator<string> {
-  yield `${paint('bold', toTerminalLine(name))}  ${showRevision(from)} -> ${shortDigest(to)}`
+}: SkillDiff): Generator<string> {
+  yield `${paint('bold', toTerminalLine(name))}  ${showRevision(from)} -> ${to === null ? 'the broken text' : shortDigest(to)}`
   for (const { field, before, after } of fields)
     yield `  ${toTerminalLine(field)}: ${show(before)} -> ${show(after)}`
   for (const grown of newCapabilities)
     yield `  ${paint('yellow', 'new capability:')} ${toTerminalLine(grown)}`
-  if (files.length === 0) yield '  no difference'
+  if (text === '') yield '  no difference'
   if (text !== '') yield paintDiff(text)
 }
 
@@ -136,7 +133,7 @@ async function rehearse(
   const compared =
     how === 'unchanged' || from === to
       ? undefined
-      : await compareSkill(target, { from, to }, toAnswering(skills, config))
+      : await diffSkill(target, { from, to }, toAnswering(skills, config))
   const difference = compared?.from === undefined ? [] : [paintDiff(compared.text)]
   return { json: plan, text: () => [describeRollback(plan, PLANNED), ...difference] }
 }

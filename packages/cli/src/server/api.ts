@@ -1,7 +1,6 @@
 import {
   type Answering,
-  compareSkill,
-  findDifference,
+  diffSkill,
   listNotSkills,
   listSkills,
   listWaiting,
@@ -79,11 +78,8 @@ export function createApi(options: ApiOptions) {
       const file = await showSkillFile(name, path, skills)
       return reply(context, file ?? fail(404, 'NOT_FOUND', `${quote(name)} has no file ${quote(path)}`))
     })
-    .get('/skills/:name/diff', async context =>
-      reply(context, await findDifference(context.req.param('name'), answering)),
-    )
-    .get('/skills/:name/compare', query('from', 'to'), async context =>
-      reply(context, await compareSkill(context.req.param('name'), context.req.valid('query'), answering)),
+    .get('/skills/:name/diff', query('from', 'to'), async context =>
+      reply(context, await diffSkill(context.req.param('name'), context.req.valid('query'), answering)),
     )
     .get('/skills/:name/history', async context =>
       reply(context, { records: await skills.history.log(context.req.param('name')) }),

@@ -1,15 +1,9 @@
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createSkillRuntime, SkillError, type SkillRuntime, type SkillRuntimeOptions } from '@skillstoke/core'
-import { defined, toMessage } from '@skillstoke/core/internal'
-import { directory, nodeHasher, openDecisions, openState } from '@skillstoke/core/node'
-import type {
-  PollingMode,
-  ScriptCapability,
-  SkillSource,
-  SkillState,
-  WatchingMode,
-} from '@skillstoke/core/source'
+import { defined } from '@skillstoke/core/internal'
+import { directory, nodeHasher } from '@skillstoke/core/node'
+import type { PollingMode, ScriptCapability, SkillSource, WatchingMode } from '@skillstoke/core/source'
 import type { FleetSource } from '@skillstoke/fleet'
 import type { ChildProcesses } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
@@ -20,6 +14,7 @@ import { checkNamedRoots } from '../config/named-roots.ts'
 import { realPath } from '../config/real-path.ts'
 import { createRemote } from '../config/remote-config.ts'
 import { settleFreeze, splitSources } from './frozen-sources.ts'
+import { openKnownState } from './known-state.ts'
 import { findLinkedFolders } from './named-places.ts'
 import { warnAboutState } from './state-warnings.ts'
 
@@ -55,12 +50,12 @@ export interface OpenOptions {
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   if (options.serves !== true)
     checkNamedRoots(config, { allowsUnreadable: options.reportsUnreadable === true })
-  const state = await openKnownState(config, options.needsState === true)
+  const { state, isStored } = await openKnownState(config.stateDirectory, options.needsState === true)
   const hasLogger = options.runtime?.logger !== undefined
   const withWarnings = warnAboutState(state, { hasLogger, serves: options.serves === true })
   const sources = await createSources(config, options)
   const createScripts = options.runsScripts === 'required' ? createRunner : findRunner
-  const scripts = options.runsScripts ? await createScripts(config, state.store !== undefined) : undefined
+  const scripts = options.runsScripts ? await createScripts(config, isStored) : undefined
   const skills = await createSkillRuntime({
     sources,
     state,
@@ -149,30 +144,6 @@ async function createSources(
   } as const
   const remotes = await Promise.all(config.remotes.map(remote => createRemote(remote, setup)))
   return [...folders, ...remotes]
-}
-
-/**
- * Opens the state directory. If the directory cannot be opened and `isNeeded` is false, returns a state without a
- * store. Throws if the recorded decisions cannot be read, because a skill may be served only after its decisions were
- * checked.
- */
-async function openKnownState({ stateDirectory }: Config, isNeeded: boolean): Promise<SkillState> {
-  try {
-    return await openState(stateDirectory)
-  } catch (error) {
-    if (isNeeded) throw error
-    const decisions = await openDecisions(stateDirectory).catch((thrown: unknown) => {
-      if (SkillError.isInstance(thrown) && thrown.data['isThere'] === true) throw thrown
-    })
-    note(error)
-    return decisions === undefined ? {} : { decisions }
-  }
-}
-
-function note(error: unknown): void {
-  process.stderr.write(
-    `note: ${toMessage(error)}; last good revisions and approvals will be lost when this process ends\n`,
-  )
 }
 
 /** Returns why a script with these grants cannot start on this system, or `undefined` if it can start. */

@@ -1,92 +1,73 @@
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
-import { describeNewCapabilities } from '../history/capabilities.ts'
 import type { RevisionDiff } from '../history/compare-revisions.ts'
 import { type SkillReport, type SkillStatus, targetOf } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import { showFile } from '../skill/shown-bytes.ts'
 import type { Skill } from '../skill/skill.ts'
 import { MAX_LOOK_MS } from '../sync/source-readers.ts'
 import type { Answering } from './answering.ts'
 
-/** The change of a skill that a person wants to see first. */
-export interface SkillDiff {
+/** The difference of two revisions of a skill, with the texts of all files that differ. */
+export interface SkillDiff extends Omit<RevisionDiff, 'to'> {
   /**
-   * `refused` and `waiting` mean that the diff compares the refused or waiting text with the served revision. `changed`
-   * means that the diff shows the last change.
+   * `refused` and `waiting` mean that the diff compares the served revision with a newest text that is not served: the
+   * text is broken, or waits for a decision.
    */
-  readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
-  /**
-   * The newer of the two compared revisions. Null if the text of the newer revision is broken, or if there is no
-   * difference.
-   */
-  readonly to: Digest | null
-  /** Unified diff. Empty if nothing differs. */
-  readonly text: string
-  /** Capabilities that the newer revision declares and the older revision does not. */
-  readonly newCapabilities: readonly string[]
-}
-
-/** The difference of two revisions, with the texts of all files that differ. */
-export interface Comparison extends RevisionDiff {
+  readonly kind: 'refused' | 'waiting' | 'changed'
   readonly name: string
+  /** The newer revision. Null if the newer text is broken; then `fields` and `files` are empty. */
+  readonly to: Digest | null
   /** Unified diff. Empty if nothing differs. */
   readonly text: string
 }
 
 /** Statuses of a valid revision that a decision or a missing approval keeps from being served. */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
-/** Codes of errors which mean that there is nothing to compare. */
-const NOTHING = ['SKILL_NOT_FOUND', 'SKILL_INVALID', 'REVISION_NOT_FOUND', 'INVALID_OPTION'] as const
-const NONE: SkillDiff = { kind: 'none', to: null, text: '', newCapabilities: [] }
 
-/** Compares two revisions. @throws {SkillError} as `SkillHistory.diff()` */
-export async function compareSkill(
+/**
+ * Compares two revisions, as `SkillHistory.diff()` chooses them. If none is given and the newest text is broken, compares
+ * that text with the served one. If several folders have the name, prefers a folder whose newest text is not served.
+ * @throws {SkillError} as `SkillHistory.diff()`
+ */
+export async function diffSkill(
   target: string,
   { from, to }: { readonly from?: string | undefined; readonly to?: string | undefined },
   answering: Answering,
-): Promise<Comparison> {
-  const { before, after, ...difference } = await answering.skills.history.diff(target, from, to)
+): Promise<SkillDiff> {
+  const { skills } = answering
+  const unserved = from === undefined && to === undefined ? await findUnserved(target, skills) : undefined
+  if (unserved?.status === 'broken') return await describeRefused(unserved, answering)
+  const asked = unserved === undefined ? target : targetOf(unserved)
+  const { before, after, ...difference } = await skills.history.diff(asked, from, to)
   const text = await describeModified(before, after, answering)
-  return { name: after.name, ...difference, text }
+  return { kind: unserved === undefined ? 'changed' : 'waiting', name: after.name, ...difference, text }
 }
 
-/**
- * Returns the change that was refused or waits for approval. If the skill has no such change, returns the last change.
- * If several folders have the name, prefers a folder with a refused or waiting change.
- */
-export async function findDifference(target: string, answering: Answering): Promise<SkillDiff> {
-  const { skills } = answering
+/** Returns the folder whose newest text is broken, or waits for a decision. */
+async function findUnserved(target: string, skills: SkillRuntime): Promise<SkillReport | undefined> {
   const generation = await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
   const meant = generation
     .reports()
     .filter(report => [report.name, `${report.source}/${report.name}`, targetOf(report)].includes(target))
-  const refused = meant.find(({ status }) => status === 'broken')
-  if (refused !== undefined)
-    return { ...NONE, kind: 'refused', text: await describeRejected(refused, answering) }
-  const waiting = meant.find(
-    ({ status, revision, serving }) => WAITING.includes(status) && revision !== serving,
-  )
-  const { skill, live } = waiting === undefined ? {} : skills.review.revisionsOf(waiting)
-  if (skill !== undefined) return await toDifference('waiting', live, skill, answering)
-  if (meant.length > 0 && meant.every(({ serving }) => serving === undefined)) return NONE
-  try {
-    const { before, after } = await skills.history.diff(target)
-    return before === undefined ? NONE : await toDifference('changed', before, after, answering)
-  } catch (thrown) {
-    if (NOTHING.some(code => SkillError.isInstance(thrown, code))) return NONE
-    throw thrown
-  }
+  const isWaiting = ({ status, revision, serving }: SkillReport): boolean =>
+    WAITING.includes(status) && revision !== serving
+  return meant.find(({ status }) => status === 'broken') ?? meant.find(isWaiting)
 }
 
-async function toDifference(
-  kind: SkillDiff['kind'],
-  before: Skill | undefined,
-  after: Skill,
-  answering: Answering,
-): Promise<SkillDiff> {
-  const text = await describeModified(before, after, answering)
-  return { kind, to: after.revision, text, newCapabilities: describeNewCapabilities(before, after) }
+async function describeRefused(report: SkillReport, answering: Answering): Promise<SkillDiff> {
+  const text = await describeRejected(report, answering)
+  const nothing = { fields: [], isBodyChanged: false, files: [], newCapabilities: [] }
+  return {
+    kind: 'refused',
+    name: report.name,
+    ...defined({ from: report.serving }),
+    to: null,
+    ...nothing,
+    text,
+  }
 }
 
 /** Describes the changes in the last update, including changes that were rejected. */

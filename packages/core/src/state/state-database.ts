@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import { SkillError } from '../index.ts'
@@ -41,8 +40,7 @@ type Row = Record<string, SQLOutputValue>
 /**
  * Opens a database that only its user can read. A database that is damaged is moved aside and replaced with a new one.
  * If the disk is not writable, the process uses a copy in memory.
- * @throws {SkillError} IO_FAILED when the directory or the database cannot be used; `data.isThere` is true when the
- * database file exists
+ * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  */
 export async function openStateDatabase(stateDirectory: string, file: StateFile): Promise<StateDatabase> {
   assertSupported()
@@ -62,7 +60,7 @@ export async function openStateDatabase(stateDirectory: string, file: StateFile)
     throw new SkillError(
       'IO_FAILED',
       `${file.what} in ${quote(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
-      { cause: thrown, data: { isThere: existsSync(path) } },
+      { cause: thrown },
     )
   }
 }
