@@ -101,7 +101,7 @@ async function uploadPiece(
     if (await engine.tryStore({ subject, data, expectedSeq: 0 })) return true
     const stored = await engine.readLast(BLOBS, subject, 'leader')
     if (stored === undefined) continue
-    // Somebody may have stored other bytes under the digest.
+    // Another publisher may have stored other bytes under the digest.
     const isRight = digestOf(stored.data, nodeHasher) === digest
     if (isRight && (await renewPiece(engine, stored, data, now))) return false
     if (!isRight && (await engine.tryStore({ subject, data, expectedSeq: stored.seq }))) return true

@@ -58,7 +58,7 @@ export class ChannelChange {
   readonly fleet: FleetConnection
   readonly signer: ManifestSigner | undefined
   readonly log: VersionLog
-  /** What everything that this call stores has in common. */
+  /** The fields that all documents of this publication share. */
   readonly publication: PublicationFields
   readonly #options: ChannelOptions
 

@@ -22,7 +22,7 @@ export interface CollectOptions {
   readonly keepVersions?: number
   /**
    * Files younger than this stay, because a publisher may be about to use them. Less than two hours is safe only while
-   * nobody publishes. @default 7 days
+   * no program publishes. @default 7 days
    */
   readonly graceMs?: number
   /** Removes nothing. @default false */

@@ -52,7 +52,7 @@ export function toHeadSubject({ channel, skill }: HeadPlace): string {
 
 /**
  * Returns the place of a head. Returns `undefined` for subjects that are not heads. Each place has exactly one subject:
- * other spellings of its subject are no heads, so that nobody can store a second head for it.
+ * other spellings of its subject are no heads, so that no second head can be stored for it.
  */
 export function parseHeadSubject(subject: string): HeadPlace | undefined {
   if (!subject.startsWith(HEAD_PREFIX)) return undefined

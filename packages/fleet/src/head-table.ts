@@ -129,7 +129,7 @@ export class HeadTable {
 
   /**
    * Returns a table for a complete reading of the stream. It begins with the heads of this table, which the messages of
-   * the stream replace. After another epoch, a channel keeps these heads until its list comes.
+   * the stream replace. In a new epoch, a channel keeps the old heads until the list of its skills arrives.
    */
   startSnapshot(epoch: KnownEpoch): HeadTable {
     const snapshot = new HeadTable(this.#trusted)

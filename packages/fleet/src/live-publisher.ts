@@ -29,7 +29,7 @@ const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 20_000
 
 /**
- * Publishes every change of a runtime: a folder while somebody edits it, or a git source on each commit. What was
+ * Publishes every change of a runtime: a folder that is being edited, or a git source on each commit. What was
  * published is the state of the runtime, so after the loss of a cluster a new one has it as soon as it has an epoch. With
  * `isMirror`, this also fills the channel, so that agents change over. A skill that was rolled back in the fleet stays so until it changes again. With `isMirror`, nothing is removed
  * until all sources of the runtime were read.

@@ -245,7 +245,7 @@ export function listSigners(data: Uint8Array | undefined): readonly string[] {
   return rest.flatMap(parseSignature).map(({ key }) => key)
 }
 
-/** Whether a document names a key as its signer. Always true if nobody has to sign. The signature is not checked. */
+/** Whether a document names a key as its signer. Always true if no signature is required. The signature is not checked. */
 export function isSignedBy(data: Uint8Array, signer: ManifestSigner | undefined): boolean {
   return signer === undefined || listSigners(data).includes(signer.publicKey)
 }

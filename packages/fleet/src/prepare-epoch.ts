@@ -77,7 +77,7 @@ function nextEpoch(before: FleetEpoch | undefined, isNewEpoch: boolean, time: nu
   return { kind: 'epoch', id, epoch, at: new Date(epoch).toISOString() }
 }
 
-/** Returns the epoch of a fleet that nobody has signed yet. An epoch in the future could never be raised. */
+/** Returns the epoch of a fleet without a signed epoch. An epoch in the future could never be raised. */
 function readOpenEpoch(stored: StoredMessage | undefined, time: number): FleetEpoch | undefined {
   if (listSigners(stored?.data).length > 0) return undefined
   const document = tryReadEpoch(stored?.data, NO_KEYS)

@@ -88,8 +88,8 @@ function findIdle(change: ChannelChange, skills: readonly Skill[]): readonly Ski
 }
 
 /**
- * Leaves a skill as it is whose files somebody took back. If agents do not serve the leader's head, or the signer has not
- * signed it, plans a head with the same content.
+ * Publishes nothing new for a skill whose files were rolled back or removed. If agents do not serve the leader's head, or
+ * the signer has not signed it, plans a head with the same content.
  */
 async function leaveAsItIs(
   change: ChannelChange,

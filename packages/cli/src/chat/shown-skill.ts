@@ -5,7 +5,7 @@ import { CHAT_COMMAND_NAMES } from './chat-commands.ts'
 /** A skill in the lists of a chat. */
 export interface ShownSkill {
   readonly report: SkillReport
-  /** The revision that this conversation gets, also if the conversation wrote it and nobody approved it yet. */
+  /** The revision that this conversation gets, even if the conversation wrote it and it is not approved yet. */
   readonly here: Digest | undefined
   /** The revision that the conversation loaded last. */
   readonly loaded: Digest | undefined

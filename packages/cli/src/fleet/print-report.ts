@@ -8,7 +8,7 @@ const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
   published: 'published',
   unchanged: 'unchanged',
   removed: 'removed',
-  'rolled-back': 'left as it is, because somebody rolled it back or removed it; --force publishes it',
+  'rolled-back': 'left as it is, because it was rolled back or removed; --force publishes it',
   kept: 'kept, because a refused folder may contain it',
 }
 

@@ -20,7 +20,7 @@ export interface ChatInput {
   run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
 }
 
-/** The input of `--ask`: one message, and nobody to ask. */
+/** The input of `--ask`: one message, without a person who could answer questions. */
 export class OneMessage implements ChatInput {
   readonly isInteractive = false
   readonly canAnswer = false

@@ -31,7 +31,7 @@ the model writes are live in this conversation. Elsewhere they wait for "stoke a
 Type /help for the slash commands. /NAME invokes a skill, Tab completes names. A line that ends with "\\" continues on
 the next line. """ begins and ends a message of several lines. Ctrl-C stops the answer, Ctrl-D ends the chat.
 
-Exits with 1 if a turn failed or a call waits for an approval, and nobody is at the terminal. Exits with 2 if another
+Exits with 1 if a turn failed, or if a call waits for an approval and the input is no terminal. Exits with 2 if another
 process answers in the conversation. Ctrl-C at an empty prompt exits with 130.
 
 Examples:

@@ -106,7 +106,7 @@ function addPublish(fleet: Command): void {
       parseExpected,
     )
     .option('--prefetch', 'upload the files, wait until every agent has them, then publish')
-    .option('--force', 'publish skills too that somebody has rolled back or removed')
+    .option('--force', 'also publish skills that were rolled back or removed')
     .addHelpText(
       'after',
       `
@@ -184,7 +184,7 @@ function addUpkeep(fleet: Command): void {
     )
     .option(
       '--grace <hours>',
-      'keep unused files that are younger; below 2 only while nobody publishes (default: 168)',
+      'keep unused files that are younger; below 2 only while no program publishes (default: 168)',
       parseCount,
     )
     .option('--dry-run', 'show what would be removed, and remove nothing')

@@ -51,7 +51,7 @@ export interface SkillDetail {
   readonly body: string | null
   /** Text of the SKILL.md on disk, if this text was refused. Line numbers of the diagnostics refer to this text. */
   readonly refusedText: string | null
-  /** Hidden text in the first folder that only an approval looks for. */
+  /** Hidden text in the first folder, found by the stricter search that an approval uses. */
   readonly unreported: readonly Diagnostic[]
   /** Capabilities that the scripts of `revision` may use. */
   readonly granted: readonly string[]

@@ -70,7 +70,7 @@ function createWriteTool(
       base_digest: {
         type: 'string',
         description:
-          'Digest of the file as you read it (the digits after "file_"), or "none" for a new file: the write is refused if somebody else was faster.',
+          'Digest of the file as you read it (the digits after "file_"), or "none" for a new file: the write is refused if the file has changed since you read it.',
       },
     },
     required: ['skill_name', 'relative_path', 'content'],

@@ -366,7 +366,7 @@ export class SkillSession implements Disposable {
 
   /**
    * Restores an earlier state of this conversation like `revert()`, and adds what the history contains since then. Call
-   * `replay()` when somebody else owns the history and has removed messages.
+   * `replay()` when another program owns the history and has removed messages.
    * @param entries entries of committed offers and of loads, in the order of the history. Damaged entries, and skills
    * outside the scope, are left out. A client may write them: the store is asked before an old file is read
    * @param active names of the skills that were loaded since the turn began

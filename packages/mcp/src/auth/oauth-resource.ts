@@ -195,7 +195,7 @@ function clientOf({ sub: user = '', ...claims }: JWTPayload): string {
   if (client === '' && user === '')
     throw new OAuthError(OAuthErrorCode.InvalidToken, 'the token names neither a client nor a user')
   if (user === '') return client
-  // No client has this form, because its name is encoded.
+  // An encoded client name contains neither a colon nor a blank, so users and clients cannot be confused.
   return client === '' ? `user:${encodeURIComponent(user)}` : `${client} ${encodeURIComponent(user)}`
 }
 

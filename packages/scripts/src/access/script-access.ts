@@ -25,7 +25,7 @@ export interface ScriptAccess {
   readonly user?: ScriptUser
   /** Identities of the entries that a script must not leave in writable folders, but that were there at this check. */
   readonly present: ReadonlySet<string>
-  /** When the check began, as a time of the system. Files that were born earlier belong to a person. */
+  /** When the check began, as a time of the system. Files that were created earlier are not from the script. */
   readonly checkedAtMs: number
   /** The workspace, if the process is allowed to read it. */
   readonly workspace?: string
