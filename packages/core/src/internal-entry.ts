@@ -62,6 +62,7 @@ export {
   diffSkill,
   type SkillDiff,
 } from './answers/differences.ts'
+export { explainSkill } from './answers/explain-skill.ts'
 export {
   capabilitiesOf,
   doubtsAbout,

@@ -1,5 +1,6 @@
-import { defined } from '@skillstoke/core/internal'
+import { defined, explainSkill } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
+import { toAnswering } from '../skills/answering.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
 import { toAsked } from '../skills/skill-target.ts'
 import { countTokens } from '../skills/tokens.ts'
@@ -26,8 +27,7 @@ export async function why(
           throw new UsageError(
             '--session needs a running dev with these roots, and there is none; start one with "stoke dev"',
           )
-        await skills.scripts.ready(skills.current.find(name))
-        return await skills.forConversation(defined({ scope: config.scope })).why(name)
+        return await explainSkill(name, undefined, toAnswering(skills, config))
       },
     },
     { reportsUnreadable: true, runsScripts: true, runtime: { catalog: { countTokens, ...config.catalog } } },

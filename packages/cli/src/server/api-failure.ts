@@ -38,6 +38,7 @@ function toFault(error: Error): Pick<ApiFault, 'status' | 'code' | 'message'> {
 
 /** How the API reports each code of a SkillError. All other codes are faults of the request. */
 const FAULTS: Readonly<Partial<Record<SkillErrorCode, readonly [ContentfulStatusCode, ApiErrorCode]>>> = {
+  NOT_FOUND: [404, 'NOT_FOUND'],
   SKILL_NOT_FOUND: [404, 'NOT_FOUND'],
   REVISION_NOT_FOUND: [404, 'NOT_FOUND'],
   CHANGED_SINCE_READ: [409, 'CONFLICT'],

@@ -1,5 +1,5 @@
-import { SkillError, type SkillRuntime, type SkillScope } from '@skillstoke/core'
-import { type Answering, defined, freshOrKnown } from '@skillstoke/core/internal'
+import { SkillError, type SkillRuntime } from '@skillstoke/core'
+import { freshOrKnown } from '@skillstoke/core/internal'
 import type { Context, MiddlewareHandler, TypedResponse } from 'hono'
 import { validator } from 'hono/validator'
 import type { ZodType } from 'zod'
@@ -43,11 +43,6 @@ export function lookFirst(skills: SkillRuntime): MiddlewareHandler {
     await freshOrKnown(skills, MAX_LIST_WAIT_MS)
     await next()
   }
-}
-
-/** Returns the view of a new conversation, for requests that name no conversation. */
-export function viewOf({ scope }: Answering): { readonly scope?: SkillScope } {
-  return defined({ scope })
 }
 
 /** Streams a response that proxies must not hold back. By default, lines of JSON. */

@@ -1,6 +1,7 @@
 import {
   type Answering,
   diffSkill,
+  explainSkill,
   listNotSkills,
   listSkills,
   listWaiting,
@@ -12,7 +13,7 @@ import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { z } from 'zod'
 import { fail } from './api-failure.ts'
-import { body, KEEP_ALIVE_MS, lookFirst, query, reply, stream, viewOf } from './api-route.ts'
+import { body, KEEP_ALIVE_MS, lookFirst, query, reply, stream } from './api-route.ts'
 import { createChatRoutes } from './chat-routes.ts'
 import { streamEvents } from './event-stream.ts'
 import { createFleetRoutes } from './fleet-routes.ts'
@@ -42,7 +43,6 @@ const MAX_EVENT_STREAMS = 256
 export function createApi(options: ApiOptions) {
   const { answering, state, guard, signal } = options
   const { skills } = answering
-  const view = viewOf(answering)
   const looked = lookFirst(skills)
   return new Hono()
     .use(
@@ -85,18 +85,8 @@ export function createApi(options: ApiOptions) {
       reply(context, { records: await skills.history.log(context.req.param('name')) }),
     )
     .get('/skills/:name/why', looked, query('session'), async context => {
-      const name = context.req.param('name')
-      const id = context.req.valid('query').session
-      if (id === undefined) return reply(context, await skills.forConversation(view).why(name))
-      const sessions = skills.sessions()
-      const session = sessions.find(each => each.id === id)
-      if (session !== undefined) return reply(context, await skills.why(name, session))
-      const ids = sessions.map(each => each.id).join(', ')
-      return fail(
-        404,
-        'NOT_FOUND',
-        `there is no conversation ${quote(id)}; there are: ${ids === '' ? 'none' : ids}`,
-      )
+      const { session } = context.req.valid('query')
+      return reply(context, await explainSkill(context.req.param('name'), session, answering))
     })
     .route('/', createReviewRoutes(skills))
     .route('/', createRunRoutes(skills, signal))

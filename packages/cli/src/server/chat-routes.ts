@@ -1,10 +1,10 @@
-import { quote } from '@skillstoke/core/internal'
+import { defined, quote } from '@skillstoke/core/internal'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { ChatDetail } from '../client/chat-types.ts'
 import type { ApiOptions } from './api.ts'
 import { fail } from './api-failure.ts'
-import { body, lookFirst, reply, streamWork, viewOf } from './api-route.ts'
+import { body, lookFirst, reply, streamWork } from './api-route.ts'
 import { MAX_KEPT_CHATS, MAX_OPEN_CHATS } from './playground.ts'
 import { skillName } from './review-routes.ts'
 
@@ -67,7 +67,7 @@ function failUnknown(id: string): never {
 
 /** Fails with the reason if conversations do not see the skill. */
 async function checkInvocable(name: string, { answering }: ApiOptions): Promise<void> {
-  const reader = answering.skills.forConversation(viewOf(answering))
+  const reader = answering.skills.forConversation(defined({ scope: answering.scope }))
   if (reader.current.find(name) !== undefined && reader.isInScope(name)) return
   const { steps } = await reader.why(name)
   const reason = steps.find(({ ok }) => !ok)?.detail ?? 'it is not served'
