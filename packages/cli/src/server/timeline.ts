@@ -1,4 +1,4 @@
-import type { RegistryUpdate, SkillChange, SkillReport } from '@skillstoke/core'
+import type { Diagnostic, RegistryUpdate, SkillChange, SkillReport } from '@skillstoke/core'
 import { toGenerationId } from '@skillstoke/core/internal'
 import type { TimelineChange, TimelineEntry, TimelineProblem } from '../client/api-types.ts'
 import { formatPlace } from '../terminal/output.ts'
@@ -55,7 +55,9 @@ export function toTimelineChange(change: SkillChange): TimelineChange {
 
 /** Describes the problem of a folder in one line. */
 export function toProblem({ name, status, serving, diagnostics }: SkillReport): TimelineProblem {
-  const worst = diagnostics.find(each => each.severity === 'error') ?? diagnostics[0]
+  const find = (wanted: Diagnostic['severity']): Diagnostic | undefined =>
+    diagnostics.find(({ severity }) => severity === wanted)
+  const worst = find('error') ?? find('warning') ?? diagnostics[0]
   return {
     name,
     status,
