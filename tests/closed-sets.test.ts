@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { PRESET_NAMES, PRESETS } from '@skillstoke/compat'
 import { type CatalogFormatName, createAuthorTools, createSkillRuntime } from '@skillstoke/core'
 import {
   CAPABILITY_FORMS,
@@ -17,7 +16,6 @@ import {
   TOOL_NAMES,
 } from '@skillstoke/core/internal'
 import { DEFAULT_SETTLE, FileSource, MemoryFileSystem, type SkillDecision } from '@skillstoke/core/source'
-import { DEFAULT_MCP_OPTIONS } from '@skillstoke/mcp'
 import { childProcesses, DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '@skillstoke/scripts'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../packages/cli/src/config/defaults.ts'
@@ -38,6 +36,7 @@ import { FACETS } from '../packages/core/src/skill/diff-skills.ts'
 import { MISSING_ROOT_POLICIES } from '../packages/core/src/source/check-file-source-options.ts'
 import { SYMLINK_POLICIES } from '../packages/core/src/source/entry-classifier.ts'
 import { WATCHING_MODES } from '../packages/core/src/source/event-trust.ts'
+import { DEFAULT_MCP_OPTIONS } from '../packages/mcp/src/mcp-options.ts'
 import { stoke, stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -165,10 +164,6 @@ test('stoke --help lists every environment variable and exit code that docs/cli.
   const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => code)
   expect(codes).toEqual(['0', '1', '2', '130'])
   expect(help.slice(help.indexOf('Exit codes:')).match(/\d+/g)).toEqual(codes)
-})
-
-test('PRESETS has exactly one entry for each preset name', () => {
-  expect(Object.keys(PRESETS)).toEqual(PRESET_NAMES)
 })
 
 test.each<[string, readonly string[]]>([

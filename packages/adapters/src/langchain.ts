@@ -30,7 +30,7 @@ export interface LangChainOptions<Tool> extends Omit<SessionOptions, 'id' | 'res
 }
 
 /** The options of one agent. */
-export interface LangChainAgentOptions {
+interface LangChainAgentOptions {
   /** The agent sees the skills that this scope, the scope of the factory and the scope of its parent include. */
   readonly scope?: SkillScope
 }
@@ -48,7 +48,7 @@ interface ModelRequest {
 type Hook = (state: LangChainGraphState, runtime: LangChainRuntime) => Promise<LangChainUpdate | undefined>
 
 /** A middleware for `createAgent` and `createDeepAgent`. */
-export interface LangChainMiddleware<Tool> {
+interface LangChainMiddleware<Tool> {
   readonly name: 'skillstoke'
   /** A schema of Zod. The type is `undefined`, so that the private state is not part of the agent's types. */
   readonly stateSchema: undefined

@@ -21,14 +21,14 @@ import {
 } from './loop/openai.ts'
 
 export { type AnthropicAnswer, type AnthropicRequest, followToolRunner } from './loop/anthropic.ts'
-export type { LoopChildOptions, LoopConversation, LoopOptions, LoopState } from './loop/conversation.ts'
+export type { LoopConversation, LoopOptions, LoopState } from './loop/conversation.ts'
 export type {
   OpenaiChatAnswer,
   OpenaiChatRequest,
   OpenaiResponsesAnswer,
   OpenaiResponsesRequest,
 } from './loop/openai.ts'
-export type { LoopTool, LoopToolOutput } from './loop/tools.ts'
+export type { LoopTool } from './loop/tools.ts'
 export type { LoopTurn } from './loop/turn.ts'
 
 export interface AnthropicLoopOptions<Message> extends LoopOptions<Message> {

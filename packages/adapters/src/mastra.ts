@@ -36,7 +36,7 @@ export interface MastraOptions extends Omit<SessionOptions, 'id' | 'resume' | 'd
 }
 
 /** The options of a subagent. */
-export interface MastraChildOptions {
+interface MastraChildOptions {
   /** The subagent sees the skills that this scope and the scope of its parent include. @default the parent's scope */
   readonly scope?: SkillScope
 }

@@ -59,10 +59,10 @@ export interface SkillAgentOptions {
   readonly maxOpen?: number
 }
 
-export const DEFAULT_MAX_OPEN = 1_000
+const DEFAULT_MAX_OPEN = 1_000
 const DEFAULT_GRACE_MS = 30_000
 
-export interface CloseOptions {
+interface CloseOptions {
   /** How long `close()` waits for running turns, in milliseconds. The turns that still run are aborted. @default 30,000 */
   readonly graceMs?: number
 }

@@ -2,7 +2,6 @@ import { SkillError } from '@skillstoke/core'
 import { compareText } from '@skillstoke/core/internal'
 import {
   captureSkill,
-  EMPTY_CONTENTS,
   type ReadingPolicy,
   type SkillSource,
   type SourceContents,
@@ -19,6 +18,8 @@ import { EXO_READING, toFolder, type WatchedSkill } from './exo-skill.ts'
 import type { SkillChangeFields } from './skill-watcher.ts'
 import type { SourceRoot } from './source-root.ts'
 
+const EMPTY: SourceContents = { entries: [], diagnostics: [] }
+
 /** The contents of a registered folder or repository: what it had when it was last read, and the events of watchers since then. */
 export class FoldingSource implements SkillSource {
   readonly label: string
@@ -27,7 +28,7 @@ export class FoldingSource implements SkillSource {
   readonly reading: Partial<ReadingPolicy> = EXO_READING
   readonly #source: SkillSource
   /** Contents at the last read. */
-  #read: SourceContents = EMPTY_CONTENTS
+  #read: SourceContents = EMPTY
   /** The skill of the newest watcher event about each location since the last read; `null` for a removed skill. */
   readonly #told = new Map<string, WatchedSkill | null>()
   /** The error of the last read. While it is set, the source keeps the earlier contents. */
@@ -113,7 +114,7 @@ export class FoldingSource implements SkillSource {
       }
       if (!SkillError.isInstance(thrown, 'SOURCE_MISSING')) return
       this.failure = undefined
-      this.#read = EMPTY_CONTENTS
+      this.#read = EMPTY
     }
     // Keep events that arrived during the read, because these events may be newer than the contents that were read.
     for (const [location, told] of before) if (this.#told.get(location) === told) this.#told.delete(location)

@@ -9,14 +9,12 @@ export type {
   SourceHint,
   SourceReading,
   SourceState,
-  SourceVersions,
   SourceWatch,
-  WritableFolder,
 } from './source/skill-source.ts'
 export type { SourceTrust } from './skill/trust.ts'
-export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
-export type { NotSkill, NotSkillQuery, NotSkills } from './source/not-skill.ts'
-export { captureSkill, type FileContents } from './source/capture-skill.ts'
+export type { SourceContents, SourceEntry } from './skill/source-contents.ts'
+export type { NotSkill, NotSkills } from './source/not-skill.ts'
+export { captureSkill } from './source/capture-skill.ts'
 export type { SkillFile } from './skill/manifest.ts'
 export type { ReadingPolicy } from './skill/reading-policy.ts'
 export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
@@ -50,20 +48,13 @@ export type {
   TreeFile,
 } from './source/tree-fetcher.ts'
 export { storeRetrieved } from './source/store-retrieved.ts'
-export {
-  type FetchedFile,
-  listFilesBelow,
-  storeTree,
-  refuseTreeEntry,
-  restoreTree,
-} from './source/stored-tree.ts'
+export { type FetchedFile, storeTree, refuseTreeEntry, restoreTree } from './source/stored-tree.ts'
 
 // For authors of stores: file contents, decisions, history and write locks.
 export type { FolderNote, FolderNotes } from './store/folder-notes.ts'
 export type { SkillStore, StoreFault } from './store/skill-store.ts'
 export { MemorySkillStore } from './store/memory-skill-store.ts'
 export {
-  type DecidedFolder,
   type SkillDecision,
   type DecisionStore,
   type FolderDecisions,
@@ -94,11 +85,9 @@ export type {
 
 // For authors of runners, which execute scripts.
 export type {
-  CommandProgress,
   ScriptContainment,
   ScriptFileRun,
   LoadedProgram,
-  ProgramLoadOptions,
   ProgramLoad,
   ScriptRunOptions,
   ScriptLine,
@@ -110,8 +99,3 @@ export type { ScriptCapability } from './skill/capabilities.ts'
 
 // For all authors: the clock and the hasher that the runtime passes.
 export { type Clock, type Hasher, portableHasher, systemClock } from './host.ts'
-
-// Types that occur in the options and methods above.
-export type { ScopeTest } from './catalog/scope.ts'
-export type { WatchingMode } from './source/event-trust.ts'
-export type { PollingMode } from './source/remote-source.ts'

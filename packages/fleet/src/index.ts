@@ -4,13 +4,7 @@
 export { FleetConnection, type FleetConnectionOptions, type FleetCredentials } from './fleet-connection.ts'
 
 // For agents: a source that follows a channel.
-export {
-  type FleetSource,
-  type FleetSourceOptions,
-  type FleetTarget,
-  fleetSource,
-  isFleetSource,
-} from './fleet-source.ts'
+export { type FleetSource, type FleetSourceOptions, fleetSource, isFleetSource } from './fleet-source.ts'
 
 // For publishers: versions, channels and signatures.
 export { SkillPublisher, type SkillPublisherOptions } from './skill-publisher.ts'
@@ -26,4 +20,4 @@ export { FleetReporter, type FleetReporterOptions } from './fleet-reporter.ts'
 export { examineFleet } from './examine-fleet.ts'
 export { findRestoredBackup } from './restored-backup.ts'
 export { describePermissions, writeAccounts } from './fleet-roles.ts'
-export { prepareFleet, type PrepareFleetOptions } from './fleet-layout.ts'
+export { prepareFleet } from './fleet-layout.ts'

@@ -31,7 +31,7 @@ import { folderOf, isRetrieved, type McpSkill, readFiles, sizeOf, toListed } fro
  * A command that starts an MCP server over standard input and output. The source starts this command again for each
  * fetch, and for each skill whose files it retrieves.
  */
-export interface McpCommand {
+interface McpCommand {
   readonly command: string
   readonly args?: readonly string[]
   /** @default the few variables that the SDK passes on */

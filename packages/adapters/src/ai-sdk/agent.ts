@@ -3,9 +3,9 @@ import { quote } from '@skillstoke/core/internal'
 import type { AiHostTool } from './tools.ts'
 
 /** A tool of the AI SDK with its name, as a tool resolver returns it for a skill. */
-export interface NamedAiTool extends NamedTool, AiHostTool {}
+interface NamedAiTool extends NamedTool, AiHostTool {}
 
-export interface AiSdkAgentOptions {
+interface AiSdkAgentOptions {
   /** The agent's own instructions. @default '' */
   readonly instructions?: string
   /** The agent's own tools, which no binding replaces or removes. @default none */
@@ -22,23 +22,8 @@ interface AiSdkAgentArguments {
   readonly prepareStep: () => { readonly instructions: string; readonly system: string }
 }
 
-/**
- * An AI SDK agent whose tools and instructions change between two steps of a run. Bind it with `skills.bind()`, or with
- * `SkillSyncManager` of `@skillstoke/compat`.
- *
- * @example
- * ```ts
- * import { AiSdkAgent } from '@skillstoke/adapters/ai-sdk'
- * import { jsonSchema, tool } from 'ai'
- *
- * const search = tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'Nothing found.' })
- * const agent = new AiSdkAgent({ instructions: 'You help.', tools: { search } })
- * agent.addTool({ name: 'route', ...search })
- * agent.removeTool('route')
- * console.log(agent.toolNames, agent.call().instructions) // prints [ 'search' ] You help.
- * ```
- */
-export class AiSdkAgent implements BindableAgent<NamedAiTool> {
+/** An AI SDK agent whose tools and instructions change between two steps of a run. */
+class AiSdkAgent implements BindableAgent<NamedAiTool> {
   instructions: string
   /** The SDK reads this object before each step. */
   readonly #tools: Record<string, AiHostTool>
@@ -84,7 +69,8 @@ export class AiSdkAgent implements BindableAgent<NamedAiTool> {
 }
 
 /**
- * Creates an agent whose tools and instructions follow the skills of a binding.
+ * Creates an agent whose tools and instructions change between two steps of a run, as the skills of a binding change. Bind
+ * it with `skills.bind()`, or with `SkillSyncManager` of `@skillstoke/compat`.
  *
  * @example
  * ```ts

@@ -7,7 +7,7 @@ import {
 } from '../index.ts'
 
 /** One requirement for conversation stores. `check` throws if the store violates this requirement. */
-export interface ConversationStoreCase {
+interface ConversationStoreCase {
   readonly name: string
   check(store: ConversationStore): Promise<void>
 }

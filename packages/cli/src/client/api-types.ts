@@ -1,7 +1,7 @@
 import type { TokenUsage } from '@skillstoke/agent'
-import type { Digest, SkillChange, SkillFacet, SkillStatus } from '@skillstoke/core'
+import type { Digest, SkillChange, SkillFacet, SkillStatus, ToolProgress } from '@skillstoke/core'
 import type { DescribedScripts, GenerationId, SkillRow, SourcesStatus } from '@skillstoke/core/internal'
-import type { CommandProgress, ScriptContainment, ScriptLine } from '@skillstoke/core/source'
+import type { ScriptContainment, ScriptLine } from '@skillstoke/core/source'
 
 // The answers to questions about skills, which the command line gives without a server, too.
 export type {
@@ -55,7 +55,7 @@ export interface FleetRollbackRequest {
 
 /** Events that `POST /api/run` sends, one per line. The last event is the result or the failure. */
 export type RunEvent =
-  | ({ readonly kind: 'progress' } & CommandProgress)
+  | ({ readonly kind: 'progress' } & ToolProgress)
   | ({ readonly kind: 'line' } & ScriptLine)
   | {
       readonly kind: 'result'

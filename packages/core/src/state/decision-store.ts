@@ -11,7 +11,6 @@ import {
   toMessage,
 } from '../internal-entry.ts'
 import type {
-  DecidedFolder,
   DecisionStore,
   FolderDecisions,
   FolderMove,
@@ -169,7 +168,7 @@ class SqliteDecisions implements DecisionStore {
     this.#tell(made)
   }
 
-  listWritten(): readonly DecidedFolder[] {
+  listWritten(): ReturnType<DecisionStore['listWritten']> {
     return this.#folders.listWritten()
   }
 

@@ -2,7 +2,7 @@ import type { EventBus, SkillEvents } from '../index.ts'
 import { expectEqual } from './conformance.ts'
 
 /** One rule that every event bus must obey; `check` throws if the bus breaks the rule. */
-export interface EventBusCase {
+interface EventBusCase {
   readonly name: string
   check(bus: EventBus): Promise<void>
 }

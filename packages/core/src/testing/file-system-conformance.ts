@@ -16,7 +16,7 @@ export interface FileSystemSubject {
 }
 
 /** One rule that every file system must obey; `check` throws if the file system breaks the rule. */
-export interface FileSystemCase {
+interface FileSystemCase {
   readonly name: string
   check(subject: FileSystemSubject): Promise<void>
 }

@@ -2,7 +2,7 @@ import { SkillError } from '../index.ts'
 import { portableHasher, type ScriptProgram, type ScriptRunner, type ScriptScan } from '../source-entry.ts'
 
 /** One rule that every runner must obey; `check` throws if the runner breaks the rule. */
-export interface ScriptRunnerCase {
+interface ScriptRunnerCase {
   readonly name: string
   check(runner: ScriptRunner): Promise<void>
 }

@@ -20,7 +20,7 @@ export interface SourceSubject {
 }
 
 /** One rule that every source must obey; `check` throws if the source breaks the rule. */
-export interface SourceCase {
+interface SourceCase {
   readonly name: string
   check(subject: SourceSubject): Promise<void>
 }

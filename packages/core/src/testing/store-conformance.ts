@@ -3,7 +3,7 @@ import { portableHasher, type SkillFile, type SkillStore } from '../source-entry
 import { expect } from './conformance.ts'
 
 /** One rule that every store must obey; `check` throws if the store breaks the rule. */
-export interface StoreCase {
+interface StoreCase {
   readonly name: string
   check(store: SkillStore): Promise<void>
 }
