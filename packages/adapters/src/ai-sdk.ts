@@ -12,8 +12,8 @@ import { LiveChat, type LiveChildOptions, LiveConversation, type LiveOptions } f
 import { assertNoClash } from './skill-tools.ts'
 import { noteAnswers } from './told-history.ts'
 
-export { aiSdkAgent } from './ai-sdk/agent.ts'
-export { toAiTools } from './ai-sdk/tools.ts'
+export { AiSdkAgent } from './ai-sdk/agent.ts'
+export { type AiTool, toAiTools } from './ai-sdk/tools.ts'
 
 export interface AiSdkOptions<Message extends AiMessage = AiMessage> extends Omit<LiveOptions, 'resume'> {
   /** The value that `state()` returned when the conversation was stored. @default a new conversation */

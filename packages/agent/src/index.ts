@@ -22,6 +22,7 @@ export {
   type ConversationStore,
   type ConversationSummary,
   type StoredMessage,
+  type StoredUse,
 } from './conversation-store.ts'
 export { MemoryConversationStore } from './memory-conversation-store.ts'
 export { openConversationStore, openPostgresStore } from './open-conversation-store.ts'

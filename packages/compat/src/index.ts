@@ -25,7 +25,7 @@ export { fromWatcher } from './from-watcher.ts'
 export { toWatcher } from './to-watcher.ts'
 
 // For users of omni: scripts that contain commands, and a scanner for them.
-export { parseScriptContent, scanPaths } from './scan-paths.ts'
+export { parseScriptContent, scanPaths, type ToolRecord } from './scan-paths.ts'
 export { ScriptSkill, SkillManager } from './skill-manager.ts'
 
 // For users of crabtalk: the skill tool and slash commands.

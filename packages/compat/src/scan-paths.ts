@@ -4,7 +4,7 @@ import type { ScannedCommand } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
 
 /** A command as omni's scanner records it. */
-interface ToolRecord {
+export interface ToolRecord {
   /** `skill.command` */
   readonly toolName: string
   readonly description: string

@@ -62,12 +62,7 @@ export {
   MemoryDecisions,
   type RecordedDecision,
 } from './history/decisions.ts'
-export {
-  MemoryRevisionLog,
-  type MemoryRevisionLogOptions,
-  type RevisionLog,
-  type RevisionRecord,
-} from './history/revision-log.ts'
+export { MemoryRevisionLog, type RevisionLog, type RevisionRecord } from './history/revision-log.ts'
 export { InProcessWriteLock, type WriteLock } from './authoring/write-lock.ts'
 
 // For hosts: option types that contain the types above.

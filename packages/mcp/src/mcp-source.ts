@@ -67,11 +67,10 @@ export interface McpServerOptions
   readonly retrieval?: RetrievalMode
 }
 
-/** The values of `RetrievalMode`. */
+/** The values of `retrieval`. */
 export const RETRIEVAL_MODES = ['on-load', 'ahead'] as const
 
-/** When the files of a skill are retrieved from an MCP server. */
-export type RetrievalMode = (typeof RETRIEVAL_MODES)[number]
+type RetrievalMode = (typeof RETRIEVAL_MODES)[number]
 
 const KNOWN: KnownOptions<McpServerOptions> = {
   label: true,

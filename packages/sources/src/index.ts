@@ -2,7 +2,7 @@
 // blocks is intentional, so no tool may sort them.
 
 // For hosts: skills from remote sources.
-export { GIT_UPDATES, type GitOptions, type GitUpdate, git } from './git/git-source.ts'
+export { GIT_UPDATES, type GitOptions, git } from './git/git-source.ts'
 export { type ArchiveOptions, archive } from './archive/archive-source.ts'
 export { type WellKnownOptions, wellKnown } from './well-known/well-known-source.ts'
 export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'

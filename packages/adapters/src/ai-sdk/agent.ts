@@ -22,8 +22,27 @@ interface AiSdkAgentArguments {
   readonly prepareStep: () => { readonly instructions: string; readonly system: string }
 }
 
-/** An AI SDK agent whose tools and instructions change between two steps of a run. */
-class AiSdkAgent implements BindableAgent<NamedAiTool> {
+/**
+ * An AI SDK agent whose tools and instructions change between two steps of a run, as the skills of a binding change. Bind
+ * it with `skills.bind()`, or with `SkillSyncManager` of `@skillstoke/compat`.
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { AiSdkAgent } from '@skillstoke/adapters/ai-sdk'
+ * import { directory } from '@skillstoke/core/node'
+ * import { generateText, jsonSchema, tool } from 'ai'
+ *
+ * const readPdf = tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'The text of the file.' })
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const agent = new AiSdkAgent({ instructions: 'You help.' })
+ * await skills.bind(agent, { tools: { 'support-pdf': { name: 'read_pdf', ...readPdf } } })
+ * await generateText({ model: createOfflineModel(), prompt: 'Hello.', ...agent.call() })
+ * console.log(agent.toolNames) // prints [ 'read_pdf' ]
+ * ```
+ */
+export class AiSdkAgent implements BindableAgent<NamedAiTool> {
   instructions: string
   /** The SDK reads this object before each step. */
   readonly #tools: Record<string, AiHostTool>
@@ -66,28 +85,4 @@ class AiSdkAgent implements BindableAgent<NamedAiTool> {
     }
     return { ...read(), tools: this.#tools as Record<string, never>, prepareStep: read }
   }
-}
-
-/**
- * Creates an agent whose tools and instructions change between two steps of a run, as the skills of a binding change. Bind
- * it with `skills.bind()`, or with `SkillSyncManager` of `@skillstoke/compat`.
- *
- * @example
- * ```ts
- * import { createOfflineModel } from '@skillstoke/agent'
- * import { createSkillRuntime } from '@skillstoke/core'
- * import { aiSdkAgent } from '@skillstoke/adapters/ai-sdk'
- * import { directory } from '@skillstoke/core/node'
- * import { generateText, jsonSchema, tool } from 'ai'
- *
- * const readPdf = tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'The text of the file.' })
- * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
- * const agent = aiSdkAgent({ instructions: 'You help.' })
- * await skills.bind(agent, { tools: { 'support-pdf': { name: 'read_pdf', ...readPdf } } })
- * await generateText({ model: createOfflineModel(), prompt: 'Hello.', ...agent.call() })
- * console.log(agent.toolNames) // prints [ 'read_pdf' ]
- * ```
- */
-export function aiSdkAgent(options?: AiSdkAgentOptions): AiSdkAgent {
-  return new AiSdkAgent(options)
 }

@@ -1,8 +1,8 @@
 import {
   checkOptions,
-  type DecideWish,
+  type decideSkill,
   defined,
-  type GrantWish,
+  type grantSkill,
   type KnownOptions,
   LONGEST_TIMER_MS,
   number,
@@ -147,7 +147,7 @@ export class ApiClient {
   }
 
   /** Records a decision about a skill. CONFLICT means that a newer revision exists. */
-  async decide(request: Omit<DecideWish, 'by'>) {
+  async decide(request: Omit<Parameters<typeof decideSkill>[0], 'by'>) {
     return await read(this.#api.decide.$post({ json: request }))
   }
 
@@ -157,7 +157,7 @@ export class ApiClient {
   }
 
   /** Grants or revokes capabilities. */
-  async grant(request: Omit<GrantWish, 'by' | 'note'>) {
+  async grant(request: Omit<Parameters<typeof grantSkill>[0], 'by' | 'note'>) {
     return await read(this.#api.grant.$post({ json: request }))
   }
 

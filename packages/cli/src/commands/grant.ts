@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import {
   CAPABILITY_FORMS,
-  describeGrants,
+  describeScripts,
   type GrantVerb,
   grantSkill,
   isCapability,
@@ -47,7 +47,7 @@ export async function grant(
   const current = live ?? skill
   if (current === undefined)
     throw new UsageError(`the text of ${JSON.stringify(target)} is broken; fix it first`)
-  const { asked, granted: before } = describeGrants(current, skills)
+  const { asked, granted: before } = describeScripts(current, skills)
   const known = asked.filter(isCapability)
   const capabilities = words.length > 0 ? words : verb === 'grant' ? known : before
   if (capabilities.length === 0)
@@ -64,7 +64,7 @@ export async function grant(
   const revision = named.revision ?? current.revision
   const wish = { verb, skill: targetOf(report), capabilities, revision, ...toNote(flags) }
   const { isNew, name } = await grantSkill(wish, skills)
-  const { granted, missing } = describeGrants(current, skills)
+  const { granted, missing } = describeScripts(current, skills)
   const refusal = (await findGrantRefusal(granted, config)) ?? null
   return {
     json: { skill: name, granted, asked, missing, refusal, isNew },

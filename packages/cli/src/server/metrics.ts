@@ -1,8 +1,10 @@
 import type { SkillRuntime } from '@skillstoke/core'
 import { SKILL_STATUSES } from '@skillstoke/core/internal'
-import { COUNTERS, type CounterName, followTelemetry } from '@skillstoke/core/internal/node'
+import { COUNTERS, followTelemetry } from '@skillstoke/core/internal/node'
 import { publishEvents } from '@skillstoke/core/node'
 import type * as PromClient from 'prom-client'
+
+type CounterName = keyof typeof COUNTERS
 
 /** Names of the labels of each counter. */
 const LABELS: Readonly<Record<CounterName, readonly string[]>> = {

@@ -1,12 +1,10 @@
+import { DecidedFolders, keyOf, moveFolders } from '../history/decisions.ts'
 import { SkillError } from '../index.ts'
 import {
   checkOptions,
-  DecidedFolders,
   type KnownOptions,
-  keyOfPlace as keyOf,
   Listeners,
   LONGEST_TIMER_MS,
-  moveFolders,
   number,
   toMessage,
 } from '../internal-entry.ts'

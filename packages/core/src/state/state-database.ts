@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
+import { assertSupported } from '../assert-supported.ts'
 import { SkillError } from '../index.ts'
-import { assertSupported, quote, toMessage } from '../internal-entry.ts'
+import { quote, toMessage } from '../internal-entry.ts'
 import {
   assertWhole,
   createOpener,

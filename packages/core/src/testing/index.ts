@@ -5,6 +5,7 @@
 export { FakeClock } from './fake-clock.ts'
 
 // The rules of each interface as a list of test cases, for authors who implement the interface.
+export type { ConformanceCase } from './conformance.ts'
 export { type SourceSubject, sourceConformance } from './source-conformance.ts'
 export { type FileSystemSubject, fileSystemConformance } from './file-system-conformance.ts'
 export { storeConformance } from './store-conformance.ts'

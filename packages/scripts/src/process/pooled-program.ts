@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { type Digest, type SkillCommand, SkillError } from '@skillstoke/core'
 import {
   DEFAULT_CALL_MS,
-  describeUnknownFields,
   LATE,
   listFields,
   quote,
@@ -389,7 +388,7 @@ function describeFaults(
   const known = typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
   const parts = [
     ...(missing.length === 0 ? [] : [`missing: ${quoteAll(missing)}`]),
-    ...(unknown.length === 0 ? [] : [describeUnknownFields(unknown)]),
+    ...(unknown.length === 0 ? [] : [`there is no field ${quoteAll(unknown)}`]),
     ...wrong.map(({ field, message }) => (field === '' ? message : `${quote(field)}: ${message}`)),
     `given: ${given.length === 0 ? 'nothing' : quoteAll(given)}`,
     listFields(known),
