@@ -4,14 +4,13 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type CatalogFormatName, createAuthorTools, createSkillRuntime } from '@skillstoke/core'
 import {
+  CALL_TIMEOUT_MS,
   CAPABILITY_FORMS,
   CATALOG_FORMAT_NAMES,
   CATALOG_FORMATS,
-  DEFAULT_CALL_MS,
-  DEFAULT_CATALOG_TOKENS,
+  DEFAULT_CATALOG,
   DEFAULT_HISTORY_LENGTH,
-  isCapability,
-  LONGEST_CALL_MS,
+  findCapabilityForm,
   READING_CHOICES,
   TOOL_NAMES,
 } from '@skillstoke/core/internal'
@@ -102,9 +101,9 @@ test('a subscription with an unknown phase is refused, because its subscriber wo
 
 test('every listed form of a capability is accepted and appears in the help', () => {
   const forms = CAPABILITY_FORMS.split(', ')
-  for (const form of forms) expect([form, isCapability(form)]).toEqual([form, true])
+  for (const form of forms) expect(findCapabilityForm(form)).toBe(form)
   for (const word of ['network', 'env', 'env:', 'env:1A', 'fs.read:', 'fs.delete', 'exec:ls', ' net'])
-    expect([word, isCapability(word)]).toEqual([word, false])
+    expect([word, findCapabilityForm(word)]).toEqual([word, undefined])
   expect(stoke(['grant', '--help']).stdout.replace(/\s+/g, ' ')).toContain(CAPABILITY_FORMS)
 })
 
@@ -141,9 +140,13 @@ test('the default session limit is the same in the command line and in the MCP s
 test.each<[verb: string, option: string, text: string]>([
   ['dev', '--port', `(default: ${DEFAULT_PORT},`],
   ['dev', '--max-sessions', `(default: ${DEFAULT_MAX_SESSIONS})`],
-  ['render', '--max-tokens', `(default: ${DEFAULT_CATALOG_TOKENS})`],
+  ['render', '--max-tokens', `(default: ${DEFAULT_CATALOG.maxTokens})`],
   ['gc', '--keep', `(default: ${DEFAULT_HISTORY_LENGTH})`],
-  ['run', '--timeout', `at most ${LONGEST_CALL_MS / 1_000} (default: ${DEFAULT_CALL_MS / 1_000})`],
+  [
+    'run',
+    '--timeout',
+    `at most ${CALL_TIMEOUT_MS.longest / 1_000} (default: ${CALL_TIMEOUT_MS.default / 1_000})`,
+  ],
   ...SANDBOX_MODES.map((mode): [string, string, string] => ['run', '--sandbox', `${mode}: `]),
   [
     'run',

@@ -75,13 +75,13 @@ test.each(['adapters', 'agent', 'compat', 'fleet', 'mcp', 'scripts', 'sources'])
 
 /** The largest number of names behind each entry point. A name replaces a name. */
 const BOUNDS: Readonly<Record<string, number>> = {
-  '@skillstoke/core': 86,
-  '@skillstoke/core/source': 89,
+  '@skillstoke/core': 90,
+  '@skillstoke/core/source': 83,
   '@skillstoke/core/node': 18,
   '@skillstoke/core/command': 8,
-  '@skillstoke/core/testing': 8,
-  '@skillstoke/core/internal': 148,
-  '@skillstoke/core/internal/node': 8,
+  '@skillstoke/core/testing': 9,
+  '@skillstoke/core/internal': 114,
+  '@skillstoke/core/internal/node': 7,
   '@skillstoke/adapters/ai-sdk': 7,
   '@skillstoke/adapters/openai-agents': 5,
   '@skillstoke/adapters/langchain': 3,
@@ -91,13 +91,13 @@ const BOUNDS: Readonly<Record<string, number>> = {
   '@skillstoke/adapters/loop': 16,
   '@skillstoke/agent': 26,
   '@skillstoke/agent/testing': 1,
-  '@skillstoke/compat': 32,
-  '@skillstoke/fleet': 29,
+  '@skillstoke/compat': 33,
+  '@skillstoke/fleet': 26,
   '@skillstoke/mcp': 9,
-  '@skillstoke/mcp/source': 4,
+  '@skillstoke/mcp/source': 3,
   '@skillstoke/mcp/auth': 5,
   '@skillstoke/scripts': 7,
-  '@skillstoke/sources': 14,
+  '@skillstoke/sources': 13,
   'skillstoke/client': 5,
 }
 

@@ -1,7 +1,7 @@
 // `@skillstoke/adapters/loop`: live skills in your own loop over the plain clients of OpenAI and Anthropic.
 
 import type { SkillRuntime } from '@skillstoke/core'
-import { checkValue, oneOf } from '@skillstoke/core/internal'
+import { checkOptions, oneOf } from '@skillstoke/core/internal'
 import {
   type AnthropicAnswer,
   type AnthropicMessage,
@@ -113,6 +113,6 @@ export function anthropicLoop<Message extends AnthropicMessage = AnthropicMessag
   skills: SkillRuntime,
   { cacheTtl = '5m', ...options }: AnthropicLoopOptions<Message>,
 ): LoopConversation<Message, AnthropicRequest<Message>, AnthropicAnswer> {
-  checkValue('cacheTtl', cacheTtl, oneOf(CACHE_TTLS))
+  checkOptions('anthropicLoop()', { cacheTtl }, { cacheTtl: oneOf(CACHE_TTLS) })
   return LoopConversation.open(skills, options, createAnthropicFormat<Message>(cacheTtl))
 }

@@ -6,7 +6,6 @@ export type { AgentEvent, TurnResult } from './agent-event.ts'
 export { Conversation } from './conversation.ts'
 export type { TurnInput } from './turn-input.ts'
 export type { CallAnswer, PendingCall } from './pending-calls.ts'
-export type { ModelCallSettings } from './model-call.ts'
 export type { TokenUsage } from './token-usage.ts'
 export type { PrefixReading } from './prefix-meter.ts'
 

@@ -2,7 +2,6 @@
 
 import { randomUUID } from 'node:crypto'
 import {
-  type AllowedToolsPolicy,
   type DeliveryMode,
   type SessionOptions,
   SkillError,
@@ -34,7 +33,7 @@ export interface SkillAgentOptions {
   /** Whether notices are sent before every model call (`step`) or once per turn (`turn`). @default 'step' */
   readonly applyAt?: NonNullable<SessionOptions['applyAt']>
   /** How the field `allowed-tools` of a loaded skill affects the tools of the host. @default 'advise' */
-  readonly allowedTools?: AllowedToolsPolicy
+  readonly allowedTools?: NonNullable<SessionOptions['allowedTools']>
   /** Names of the host's own slash commands, without the slash. @default none */
   readonly reservedCommands?: readonly string[]
   /** @default a MemoryConversationStore */

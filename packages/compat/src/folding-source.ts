@@ -6,11 +6,9 @@ import {
   type SkillSource,
   type SourceContents,
   type SourceEntry,
-  type SourceHint,
   type SourceReadContext,
   type SourceReading,
   type SourceState,
-  type SourceTrust,
   type SourceWatch,
 } from '@skillstoke/core/source'
 import { isWithinBase, locateEvent, toEventBase } from './event-location.ts'
@@ -24,7 +22,7 @@ const EMPTY: SourceContents = { entries: [], diagnostics: [] }
 export class FoldingSource implements SkillSource {
   readonly label: string
   readonly root: SourceRoot
-  readonly trust: SourceTrust = 'auto'
+  readonly trust = 'auto'
   readonly reading: Partial<ReadingPolicy> = EXO_READING
   readonly #source: SkillSource
   /** Contents at the last read. */
@@ -37,7 +35,7 @@ export class FoldingSource implements SkillSource {
   #due: 'load' | 'catch-up' | undefined
   #isLoaded = false
   #hasNews = false
-  #onHint: ((hint: SourceHint) => void) | undefined
+  #onHint: ((area: string) => void) | undefined
   #contents: SourceContents = this.#read
 
   /** @param source is read on demand and not watched */
@@ -61,7 +59,7 @@ export class FoldingSource implements SkillSource {
     // `load` takes precedence over `catch-up`, because `load` must reject if the folder cannot be read.
     if (this.#due !== 'load') this.#due = due
     this.#hasNews = true
-    this.#onHint?.({ area: '' })
+    this.#onHint?.('')
   }
 
   /** Adds a watcher event. The next `read()` applies the event to the contents. */
@@ -81,7 +79,7 @@ export class FoldingSource implements SkillSource {
     this.#hasNews = true
   }
 
-  watch(onHint: (hint: SourceHint) => void): SourceWatch {
+  watch(onHint: (area: string) => void): SourceWatch {
     this.#onHint = onHint
     return { stop: () => (this.#onHint = undefined), hasHints: () => this.#hasNews }
   }

@@ -5,7 +5,7 @@
 export { toMessage } from './errors.ts'
 export { mapConcurrently } from './fs/walk.ts'
 export { isInside, pathInside } from './is-inside.ts'
-export { checkOptions, checkValue, findNearest, type KnownOptions, number, oneOf, whole } from './options.ts'
+export { checkOptions, findNearest, type KnownOptions, number, oneOf, whole } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { Listeners } from './listeners.ts'
 export { defined } from './defined.ts'
@@ -37,7 +37,7 @@ export {
   type GrantVerb,
   grantSkill,
 } from './answers/decide-skill.ts'
-export { describeScripts } from './answers/describe-scripts.ts'
+export { describeGrants, describeScripts } from './answers/describe-scripts.ts'
 export {
   compareSkill,
   describeLastChange,
@@ -71,18 +71,12 @@ export { targetOf } from './registry/generation.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { sortFiles } from './skill/manifest.ts'
-export { DEFAULT_CATALOG_TOKENS } from './catalog/render-catalog.ts'
+export { DEFAULT_CATALOG } from './catalog/render-catalog.ts'
 export { replaceFolder } from './authoring/folder-swap.ts'
-export {
-  CAPABILITY_FORMS,
-  checkCapabilities,
-  findCapabilityForm,
-  isCapability,
-} from './skill/capabilities.ts'
+export { CAPABILITY_FORMS, checkCapabilities, findCapabilityForm } from './skill/capabilities.ts'
 
 // For the command line: lists of allowed values, from which choices, help texts and the schema are generated.
-export { SKILL_STATUSES } from './registry/generation.ts'
-export { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG_FORMAT } from './catalog/catalog-format.ts'
+export { CATALOG_FORMAT_NAMES } from './catalog/catalog-format.ts'
 export { DUPLICATE_WINNERS } from './registry/duplicate-policy.ts'
 export { READING_CHOICES } from './skill/reading-policy.ts'
 export { EXPLANATION_STEPS } from './reader/explain-skill.ts'
@@ -90,7 +84,7 @@ export { DEFAULT_FETCH_POLL_MS } from './source/remote-source.ts'
 
 // For the script runner and for code that calls it.
 export { mayBeImported, mayExportCommands, splitCommandId } from './script/command.ts'
-export { DEFAULT_CALL_MS, LONGEST_CALL_MS } from './script/script-runner.ts'
+export { CALL_TIMEOUT_MS } from './script/script-runner.ts'
 export { renderCommandValue } from './script/script-tools.ts'
 export { listFields } from './tool/tool-input.ts'
 

@@ -6,12 +6,10 @@ export type {
   SourceReadContext,
   SkillSource,
   SourceChange,
-  SourceHint,
   SourceReading,
   SourceState,
   SourceWatch,
 } from './source/skill-source.ts'
-export type { SourceTrust } from './skill/trust.ts'
 export type { SourceContents, SourceEntry } from './skill/source-contents.ts'
 export type { NotSkill, NotSkills } from './source/not-skill.ts'
 export { captureSkill } from './source/capture-skill.ts'
@@ -22,17 +20,9 @@ export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
 // For hosts and authors of file systems: a source that reads any file system.
 export { FileSource } from './source/file-source.ts'
 export type { FileSourceOptions } from './source/file-source-options.ts'
-export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
+export { DEFAULT_SETTLE, NO_SETTLE } from './source/settle.ts'
 export { fromAllowedPaths } from './source/allowed-paths.ts'
-export type {
-  Awaitable,
-  DirectoryEntry,
-  FileKind,
-  FileStat,
-  FileSystem,
-  OpenedFile,
-  FileReadOptions,
-} from './fs/file-system.ts'
+export type { DirectoryEntry, FileStat, FileSystem, OpenedFile, FileReadOptions } from './fs/file-system.ts'
 export type { WritableFileSystem, FileWriteOptions } from './fs/writable-file-system.ts'
 export { MemoryFileSystem } from './fs/memory-file-system.ts'
 export { type AdaptFileSystemOptions, adaptFileSystem, type SimpleFiles } from './fs/adapt-file-system.ts'

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import {
   CAPABILITY_FORMS,
-  describeScripts,
+  describeGrants,
+  findCapabilityForm,
   type GrantVerb,
   grantSkill,
-  isCapability,
   targetOf,
 } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
@@ -47,8 +47,8 @@ export async function grant(
   const current = live ?? skill
   if (current === undefined)
     throw new UsageError(`the text of ${JSON.stringify(target)} is broken; fix it first`)
-  const { asked, granted: before } = describeScripts(current, skills)
-  const known = asked.filter(isCapability)
+  const { asked, granted: before } = describeGrants(current, skills)
+  const known = asked.filter(word => findCapabilityForm(word) !== undefined)
   const capabilities = words.length > 0 ? words : verb === 'grant' ? known : before
   if (capabilities.length === 0)
     throw new UsageError(
@@ -64,7 +64,7 @@ export async function grant(
   const revision = named.revision ?? current.revision
   const wish = { verb, skill: targetOf(report), capabilities, revision, ...toNote(flags) }
   const { isNew, name } = await grantSkill(wish, skills)
-  const { granted, missing } = describeScripts(current, skills)
+  const { granted, missing } = describeGrants(current, skills)
   const refusal = (await findGrantRefusal(granted, config)) ?? null
   return {
     json: { skill: name, granted, asked, missing, refusal, isNew },
@@ -88,7 +88,7 @@ export async function grant(
       const unasked = granted.filter(word => !asked.includes(word))
       if (unasked.length > 0)
         yield `metadata.capabilities does not ask for ${toTerminalLine(unasked.join(' '))}; only scripts that are not commands get it`
-      const unknown = asked.filter(word => !isCapability(word))
+      const unknown = asked.filter(word => findCapabilityForm(word) === undefined)
       const warnings = [
         unknown.length > 0 && `it asks for unknown capabilities: ${unknown.join(' ')}`,
         missing.length > 0 && `it asks for more: ${missing.join(' ')}`,

@@ -22,11 +22,8 @@ export interface ScriptLine {
   readonly text: string
 }
 
-/** Default time limit of a call in milliseconds, if the caller gives no `timeoutMs`. */
-export const DEFAULT_CALL_MS = 30_000
-
-/** The largest `timeoutMs` of a call, in milliseconds. */
-export const LONGEST_CALL_MS = 600_000
+/** The `timeoutMs` of a call: the default, and the largest that a caller may give. */
+export const CALL_TIMEOUT_MS = { default: 30_000, longest: 600_000 } as const
 
 export interface ScriptRunOptions {
   /** Aborts the run. The call rejects with `signal.reason`. */

@@ -122,7 +122,7 @@ export const sourceConformance: readonly ConformanceCase<SourceSubject>[] = [
     name: 'a source with events reports changes as hints, and reports nothing after stop()',
     async check({ source, put }) {
       const hints: string[] = []
-      const watch = source.watch?.(({ area }) => void hints.push(area))
+      const watch = source.watch?.(area => void hints.push(area))
       await read(source)
       if (watch === undefined || source.state().mode !== 'events') {
         watch?.stop()

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Digest, type SkillCommand, SkillError } from '@skillstoke/core'
 import {
-  DEFAULT_CALL_MS,
+  CALL_TIMEOUT_MS,
   LATE,
   listFields,
   quote,
@@ -111,7 +111,7 @@ export class PooledProgram implements LoadedProgram {
     options.signal?.throwIfAborted()
     if (this.#waiting.length >= MAX_WAITING)
       throw new SkillError('SCRIPT_REFUSED', `${this.#waiting.length} calls of the skill are waiting already`)
-    const { timeoutMs = DEFAULT_CALL_MS } = options
+    const { timeoutMs = CALL_TIMEOUT_MS.default } = options
     const deadline = performance.now() + timeoutMs
     this.#running++
     try {
