@@ -2,22 +2,19 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { PRESET_NAMES, PRESETS } from '@skillstoke/compat'
 import { type CatalogFormatName, createAuthorTools, createSkillRuntime } from '@skillstoke/core'
 import {
+  CALL_TIMEOUT_MS,
   CAPABILITY_FORMS,
   CATALOG_FORMAT_NAMES,
   CATALOG_FORMATS,
-  DEFAULT_CALL_MS,
-  DEFAULT_CATALOG_TOKENS,
+  DEFAULT_CATALOG,
   DEFAULT_HISTORY_LENGTH,
-  isCapability,
-  LONGEST_CALL_MS,
+  findCapabilityForm,
   READING_CHOICES,
   TOOL_NAMES,
 } from '@skillstoke/core/internal'
 import { DEFAULT_SETTLE, FileSource, MemoryFileSystem, type SkillDecision } from '@skillstoke/core/source'
-import { DEFAULT_MCP_OPTIONS } from '@skillstoke/mcp'
 import { childProcesses, DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '@skillstoke/scripts'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../packages/cli/src/config/defaults.ts'
@@ -38,6 +35,7 @@ import { FACETS } from '../packages/core/src/skill/diff-skills.ts'
 import { MISSING_ROOT_POLICIES } from '../packages/core/src/source/check-file-source-options.ts'
 import { SYMLINK_POLICIES } from '../packages/core/src/source/entry-classifier.ts'
 import { WATCHING_MODES } from '../packages/core/src/source/event-trust.ts'
+import { DEFAULT_MCP_OPTIONS } from '../packages/mcp/src/mcp-options.ts'
 import { stoke, stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -103,9 +101,9 @@ test('a subscription with an unknown phase is refused, because its subscriber wo
 
 test('every listed form of a capability is accepted and appears in the help', () => {
   const forms = CAPABILITY_FORMS.split(', ')
-  for (const form of forms) expect([form, isCapability(form)]).toEqual([form, true])
+  for (const form of forms) expect(findCapabilityForm(form)).toBe(form)
   for (const word of ['network', 'env', 'env:', 'env:1A', 'fs.read:', 'fs.delete', 'exec:ls', ' net'])
-    expect([word, isCapability(word)]).toEqual([word, false])
+    expect([word, findCapabilityForm(word)]).toEqual([word, undefined])
   expect(stoke(['grant', '--help']).stdout.replace(/\s+/g, ' ')).toContain(CAPABILITY_FORMS)
 })
 
@@ -142,9 +140,13 @@ test('the default session limit is the same in the command line and in the MCP s
 test.each<[verb: string, option: string, text: string]>([
   ['dev', '--port', `(default: ${DEFAULT_PORT},`],
   ['dev', '--max-sessions', `(default: ${DEFAULT_MAX_SESSIONS})`],
-  ['render', '--max-tokens', `(default: ${DEFAULT_CATALOG_TOKENS})`],
+  ['render', '--max-tokens', `(default: ${DEFAULT_CATALOG.maxTokens})`],
   ['gc', '--keep', `(default: ${DEFAULT_HISTORY_LENGTH})`],
-  ['run', '--timeout', `at most ${LONGEST_CALL_MS / 1_000} (default: ${DEFAULT_CALL_MS / 1_000})`],
+  [
+    'run',
+    '--timeout',
+    `at most ${CALL_TIMEOUT_MS.longest / 1_000} (default: ${CALL_TIMEOUT_MS.default / 1_000})`,
+  ],
   ...SANDBOX_MODES.map((mode): [string, string, string] => ['run', '--sandbox', `${mode}: `]),
   [
     'run',
@@ -165,10 +167,6 @@ test('stoke --help lists every environment variable and exit code that docs/cli.
   const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => code)
   expect(codes).toEqual(['0', '1', '2', '130'])
   expect(help.slice(help.indexOf('Exit codes:')).match(/\d+/g)).toEqual(codes)
-})
-
-test('PRESETS has exactly one entry for each preset name', () => {
-  expect(Object.keys(PRESETS)).toEqual(PRESET_NAMES)
 })
 
 test.each<[string, readonly string[]]>([

@@ -1,7 +1,7 @@
 import type { Tool as AnthropicTool } from '@anthropic-ai/sdk/resources/messages'
 import { tool as langchainTool, type StructuredToolInterface } from '@langchain/core/tools'
 import { type FunctionTool, tool as openaiTool, type Tool } from '@openai/agents'
-import { toAiTools } from '@skillstoke/agent'
+import { toAiTools } from '@skillstoke/adapters/ai-sdk'
 import type { ToolContext, ToolDefinition, ToolInputSchema, ToolResult } from '@skillstoke/core'
 import { dynamicTool, type JSONSchema7, jsonSchema, type ToolExecutionOptions, type ToolSet } from 'ai'
 

@@ -1,8 +1,8 @@
 import { createSkillRuntime, renderCatalog, type Skill } from '@skillstoke/core'
-import { SkillSearch } from '@skillstoke/core/internal'
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import Fuse from 'fuse.js'
 import MiniSearch from 'minisearch'
+import { SkillSearch } from '../../packages/core/src/catalog/skill-search.ts'
 import { type Figure, type MeasureOptions, percentiles } from '../figure.ts'
 import { descriptionOf, nameOf, wordOf } from '../tree.ts'
 

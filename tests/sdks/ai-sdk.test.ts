@@ -1,7 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAI as createOpenAI3 } from '@ai-sdk/openai-3'
-import { aiSdk, aiSdkAgent, toAiTools } from '@skillstoke/adapters/ai-sdk'
+import { AiSdkAgent, aiSdk, toAiTools } from '@skillstoke/adapters/ai-sdk'
 import { LocalFileWatcher, SkillRegistry, SkillSyncManager } from '@skillstoke/compat'
 import {
   convertToModelMessages,
@@ -479,7 +479,7 @@ test('the AI SDK 6 follows with the same lines', async () => {
   expect(lastText()).toContain('You help.')
 })
 
-describe('aiSdkAgent()', () => {
+describe('AiSdkAgent', () => {
   const readPdf = tool({ description: 'Reads.', inputSchema: z.object({}), execute: () => 'Text.' })
 
   test('gets and loses tools between two steps of a run, through a SkillSyncManager', async () => {
@@ -496,7 +496,7 @@ describe('aiSdkAgent()', () => {
         return 'Edited.'
       },
     })
-    const agent = aiSdkAgent({ instructions: 'You help.', tools: { edit } })
+    const agent = new AiSdkAgent({ instructions: 'You help.', tools: { edit } })
     await manager.bindAgent(agent)
     await manager.start()
     const addTool = agent.addTool.bind(agent)
@@ -520,7 +520,7 @@ describe('aiSdkAgent()', () => {
   })
 
   test('a tool that was removed while the model was thinking does not run', async () => {
-    const agent = aiSdkAgent()
+    const agent = new AiSdkAgent()
     agent.addTool({ name: 'route', ...readPdf })
     const { tools } = agent.call()
     const seen = { ...tools } as unknown as Record<string, { execute: (input: object) => unknown }>

@@ -12,8 +12,8 @@ import { LiveChat, type LiveChildOptions, LiveConversation, type LiveOptions } f
 import { assertNoClash } from './skill-tools.ts'
 import { noteAnswers } from './told-history.ts'
 
-export { AiSdkAgent, type AiSdkAgentOptions, aiSdkAgent, type NamedAiTool } from './ai-sdk/agent.ts'
-export { type AiTool, type AiToolOutput, toAiTools, withGate } from './ai-sdk/tools.ts'
+export { AiSdkAgent } from './ai-sdk/agent.ts'
+export { type AiTool, toAiTools } from './ai-sdk/tools.ts'
 
 export interface AiSdkOptions<Message extends AiMessage = AiMessage> extends Omit<LiveOptions, 'resume'> {
   /** The value that `state()` returned when the conversation was stored. @default a new conversation */
@@ -33,7 +33,7 @@ type Hook = (argument: never) => unknown
 type ProviderOptions = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /** Your own settings of a turn, which the adapter merges with its own settings. */
-export interface AiTurnSettings<Tools extends HostTools = HostTools> {
+interface AiTurnSettings<Tools extends HostTools = HostTools> {
   /** Your tools. Their names must differ from the names of the skill tools. @default none */
   readonly tools?: Tools
   /** Your own `prepareStep`. It receives the messages with all earlier notices. @default none */
@@ -66,7 +66,7 @@ interface AiSteering {
 }
 
 /** Your own settings of a turn whose messages a user interface stores. */
-export interface AiUiSettings<Steering extends AiSteering, Tools extends HostTools = HostTools>
+interface AiUiSettings<Steering extends AiSteering, Tools extends HostTools = HostTools>
   extends AiTurnSettings<Tools> {
   /** A new `experimental_createSteering()` for this turn. */
   readonly steering: Steering

@@ -29,12 +29,6 @@ export interface LangChainOptions<Tool> extends Omit<SessionOptions, 'id' | 'res
   readonly rebase?: RebaseOptions
 }
 
-/** The options of one agent. */
-export interface LangChainAgentOptions {
-  /** The agent sees the skills that this scope, the scope of the factory and the scope of its parent include. */
-  readonly scope?: SkillScope
-}
-
 /** The part of a model call that the adapter uses. */
 interface ModelRequest {
   readonly state: LangChainGraphState
@@ -63,9 +57,10 @@ export interface LangChainMiddleware<Tool> {
 
 /**
  * Creates middleware that gives agents of LangChain and deepagents live skills. Call the returned function once for each
- * agent and each subagent. The middleware adds the catalog to the system prompt, adds the skill tools, and adds changes
- * of skills to the messages before the next model call. The checkpoint of a thread contains the state of its
- * conversation.
+ * agent and each subagent, with the scope of that agent. An agent sees the skills that this scope, the scope of the
+ * factory and the scope of its parent include. The middleware adds the catalog to the system prompt, adds the skill
+ * tools, and adds changes of skills to the messages before the next model call. The checkpoint of a thread contains the
+ * state of its conversation.
  * @throws {SkillError} CLOSED, INVALID_OPTION
  *
  * @example
@@ -87,7 +82,7 @@ export interface LangChainMiddleware<Tool> {
 export function langchain<Tool>(
   skills: SkillRuntime,
   { tool, z, rebase, ...options }: LangChainOptions<Tool>,
-): (agent?: LangChainAgentOptions) => LangChainMiddleware<Tool> {
+): (agent?: { readonly scope?: SkillScope }) => LangChainMiddleware<Tool> {
   const threads = new LangChainThreads(skills, options, rebase)
   return ({ scope } = {}) => {
     const tools = toLangChainTools(

@@ -1,7 +1,7 @@
 // `@skillstoke/adapters/loop`: live skills in your own loop over the plain clients of OpenAI and Anthropic.
 
 import type { SkillRuntime } from '@skillstoke/core'
-import { checkValue, oneOf } from '@skillstoke/core/internal'
+import { checkOptions, oneOf } from '@skillstoke/core/internal'
 import {
   type AnthropicAnswer,
   type AnthropicMessage,
@@ -21,14 +21,14 @@ import {
 } from './loop/openai.ts'
 
 export { type AnthropicAnswer, type AnthropicRequest, followToolRunner } from './loop/anthropic.ts'
-export type { LoopChildOptions, LoopConversation, LoopOptions, LoopState } from './loop/conversation.ts'
+export type { LoopConversation, LoopOptions, LoopState } from './loop/conversation.ts'
 export type {
   OpenaiChatAnswer,
   OpenaiChatRequest,
   OpenaiResponsesAnswer,
   OpenaiResponsesRequest,
 } from './loop/openai.ts'
-export type { LoopTool, LoopToolOutput } from './loop/tools.ts'
+export type { LoopTool } from './loop/tools.ts'
 export type { LoopTurn } from './loop/turn.ts'
 
 export interface AnthropicLoopOptions<Message> extends LoopOptions<Message> {
@@ -113,6 +113,6 @@ export function anthropicLoop<Message extends AnthropicMessage = AnthropicMessag
   skills: SkillRuntime,
   { cacheTtl = '5m', ...options }: AnthropicLoopOptions<Message>,
 ): LoopConversation<Message, AnthropicRequest<Message>, AnthropicAnswer> {
-  checkValue('cacheTtl', cacheTtl, oneOf(CACHE_TTLS))
+  checkOptions('anthropicLoop()', { cacheTtl }, { cacheTtl: oneOf(CACHE_TTLS) })
   return LoopConversation.open(skills, options, createAnthropicFormat<Message>(cacheTtl))
 }

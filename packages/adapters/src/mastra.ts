@@ -9,7 +9,7 @@ import {
   type SkillScope,
   type SkillSession,
 } from '@skillstoke/core'
-import { checkValue, defined, oneOf, quote } from '@skillstoke/core/internal'
+import { checkOptions, defined, oneOf, quote } from '@skillstoke/core/internal'
 import { withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { type AiHostTool, withGate } from './ai-sdk/tools.ts'
 import { intersectScopes } from './live-conversation.ts'
@@ -36,7 +36,7 @@ export interface MastraOptions extends Omit<SessionOptions, 'id' | 'resume' | 'd
 }
 
 /** The options of a subagent. */
-export interface MastraChildOptions {
+interface MastraChildOptions {
   /** The subagent sees the skills that this scope and the scope of its parent include. @default the parent's scope */
   readonly scope?: SkillScope
 }
@@ -73,7 +73,7 @@ export class MastraSkills {
   /** Use `mastra()` or `child()`. */
   constructor(skills: SkillRuntime, options: MastraOptions, isChild = false) {
     const { rebase: _, ...sessionOptions } = options
-    checkValue('delivery', options.delivery, oneOf(DELIVERIES))
+    checkOptions('mastra()', { delivery: options.delivery }, { delivery: oneOf(DELIVERIES) })
     this.#skills = skills
     this.#options = options
     this.#sessions = new MastraSessions(skills, sessionOptions, isChild)

@@ -29,7 +29,7 @@ export interface OpenaiAgentsOptions extends Omit<LiveOptions, 'instructions' | 
 }
 
 /** The options of a subagent's conversation. */
-export interface OpenaiAgentsChildOptions extends Omit<LiveChildOptions, 'instructions'> {
+interface OpenaiAgentsChildOptions extends Omit<LiveChildOptions, 'instructions'> {
   /** The value that `state()` of the child returned. @default a new conversation */
   readonly resume?: OpenaiAgentsState
 }

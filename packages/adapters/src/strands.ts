@@ -42,7 +42,7 @@ export interface StrandsOptions<Result> extends Omit<LiveOptions, 'instructions'
 }
 
 /** The options of the plugin of a subagent. */
-export type StrandsChildOptions = Omit<LiveChildOptions, 'instructions'>
+type StrandsChildOptions = Omit<LiveChildOptions, 'instructions'>
 
 /** What the plugin stores in the `appState` of an agent. */
 interface StrandsState {

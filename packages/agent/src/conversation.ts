@@ -54,7 +54,7 @@ import { addUsage, NO_USAGE, type TokenUsage } from './token-usage.ts'
 import { ConversationClaim } from './turn-claim.ts'
 import { checkInput, type TurnInput, type TurnOptions, toStorable } from './turn-input.ts'
 
-export const DEFAULT_MAX_STEPS = 20
+const DEFAULT_MAX_STEPS = 20
 /** Default tenant, for a host that has only one user. */
 export const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'

@@ -1,13 +1,11 @@
 // Exports the agent and its conversations. The export blocks below are ordered by hand.
 
 // For hosts: the agent.
-export { type CloseOptions, DEFAULT_MAX_OPEN, SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
+export { SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
 export type { AgentEvent, TurnResult } from './agent-event.ts'
-export { Conversation, DEFAULT_MAX_STEPS } from './conversation.ts'
-export type { CompactOptions } from './compaction.ts'
-export type { TurnInput, TurnOptions } from './turn-input.ts'
+export { Conversation } from './conversation.ts'
+export type { TurnInput } from './turn-input.ts'
 export type { CallAnswer, PendingCall } from './pending-calls.ts'
-export type { ModelCallSettings } from './model-call.ts'
 export type { TokenUsage } from './token-usage.ts'
 export type { PrefixReading } from './prefix-meter.ts'
 
@@ -17,23 +15,15 @@ export { type ModelConfig, resolveModel } from './resolve-model.ts'
 
 // For hosts and authors of stores: the interface and the implementations of conversation stores.
 export {
-  type AppendOptions,
   ConversationBusyError,
   ConversationConflictError,
   type ConversationMessage,
-  type ConversationPage,
   type ConversationStore,
   type ConversationSummary,
-  type MessageRange,
-  type MessageRole,
-  type SkillUse,
   type StoredMessage,
   type StoredUse,
-  type TurnClaim,
 } from './conversation-store.ts'
 export { MemoryConversationStore } from './memory-conversation-store.ts'
 export { openConversationStore, openPostgresStore } from './open-conversation-store.ts'
 export { SqlConversationStore } from './sql-conversation-store.ts'
 export { exportConversation, importConversation } from './export-conversation.ts'
-// For hosts with their own model loop: converts the tools of a session for the AI SDK.
-export { type AiToolOutput, toAiTools } from '@skillstoke/adapters/ai-sdk'

@@ -2,7 +2,6 @@
 
 import { randomUUID } from 'node:crypto'
 import {
-  type AllowedToolsPolicy,
   type DeliveryMode,
   type SessionOptions,
   SkillError,
@@ -34,7 +33,7 @@ export interface SkillAgentOptions {
   /** Whether notices are sent before every model call (`step`) or once per turn (`turn`). @default 'step' */
   readonly applyAt?: NonNullable<SessionOptions['applyAt']>
   /** How the field `allowed-tools` of a loaded skill affects the tools of the host. @default 'advise' */
-  readonly allowedTools?: AllowedToolsPolicy
+  readonly allowedTools?: NonNullable<SessionOptions['allowedTools']>
   /** Names of the host's own slash commands, without the slash. @default none */
   readonly reservedCommands?: readonly string[]
   /** @default a MemoryConversationStore */
@@ -59,10 +58,10 @@ export interface SkillAgentOptions {
   readonly maxOpen?: number
 }
 
-export const DEFAULT_MAX_OPEN = 1_000
+const DEFAULT_MAX_OPEN = 1_000
 const DEFAULT_GRACE_MS = 30_000
 
-export interface CloseOptions {
+interface CloseOptions {
   /** How long `close()` waits for running turns, in milliseconds. The turns that still run are aborted. @default 30,000 */
   readonly graceMs?: number
 }

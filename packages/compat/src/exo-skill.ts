@@ -1,5 +1,5 @@
 import { type Skill as CoreSkill, type LoadedSkill, renderSkillText } from '@skillstoke/core'
-import type { FileContents, ReadingPolicy } from '@skillstoke/core/source'
+import type { ReadingPolicy } from '@skillstoke/core/source'
 import { Skill, type SkillFields } from './skill.ts'
 
 /** An object with Exo's fields for a skill; it need not be an instance of `Skill`. */
@@ -12,7 +12,7 @@ export interface WatchedSkill extends Partial<Omit<ExoSkill, 'name' | 'descripti
   /** The instructions. The SKILL.md format calls the instructions `body`; Exo calls them `usage`. @default `usage` */
   readonly body?: string
   /** All files of the folder, including `SKILL.md`. @default a text made from the other fields */
-  readonly files?: FileContents
+  readonly files?: Readonly<Record<string, string | Uint8Array>>
   /**
    * Paths of the executable files in `files`.
    * @default in a registered folder, the files that were executable before the event; elsewhere none
@@ -54,7 +54,7 @@ export function fromLoadedSkill(skill: LoadedSkill): Skill {
 }
 
 /** Returns the files of a skill that a watcher reported. */
-export function toFolder(skill: WatchedSkill): FileContents {
+export function toFolder(skill: WatchedSkill): NonNullable<WatchedSkill['files']> {
   if (skill.files !== undefined) return skill.files
   const { toolList, skillType, active } = skill
   const fields = {

@@ -2,16 +2,13 @@ import { SkillError } from '@skillstoke/core'
 import { compareText } from '@skillstoke/core/internal'
 import {
   captureSkill,
-  EMPTY_CONTENTS,
   type ReadingPolicy,
   type SkillSource,
   type SourceContents,
   type SourceEntry,
-  type SourceHint,
   type SourceReadContext,
   type SourceReading,
   type SourceState,
-  type SourceTrust,
   type SourceWatch,
 } from '@skillstoke/core/source'
 import { isWithinBase, locateEvent, toEventBase } from './event-location.ts'
@@ -19,15 +16,17 @@ import { EXO_READING, toFolder, type WatchedSkill } from './exo-skill.ts'
 import type { SkillChangeFields } from './skill-watcher.ts'
 import type { SourceRoot } from './source-root.ts'
 
+const EMPTY: SourceContents = { entries: [], diagnostics: [] }
+
 /** The contents of a registered folder or repository: what it had when it was last read, and the events of watchers since then. */
 export class FoldingSource implements SkillSource {
   readonly label: string
   readonly root: SourceRoot
-  readonly trust: SourceTrust = 'auto'
+  readonly trust = 'auto'
   readonly reading: Partial<ReadingPolicy> = EXO_READING
   readonly #source: SkillSource
   /** Contents at the last read. */
-  #read: SourceContents = EMPTY_CONTENTS
+  #read: SourceContents = EMPTY
   /** The skill of the newest watcher event about each location since the last read; `null` for a removed skill. */
   readonly #told = new Map<string, WatchedSkill | null>()
   /** The error of the last read. While it is set, the source keeps the earlier contents. */
@@ -36,7 +35,7 @@ export class FoldingSource implements SkillSource {
   #due: 'load' | 'catch-up' | undefined
   #isLoaded = false
   #hasNews = false
-  #onHint: ((hint: SourceHint) => void) | undefined
+  #onHint: ((area: string) => void) | undefined
   #contents: SourceContents = this.#read
 
   /** @param source is read on demand and not watched */
@@ -60,7 +59,7 @@ export class FoldingSource implements SkillSource {
     // `load` takes precedence over `catch-up`, because `load` must reject if the folder cannot be read.
     if (this.#due !== 'load') this.#due = due
     this.#hasNews = true
-    this.#onHint?.({ area: '' })
+    this.#onHint?.('')
   }
 
   /** Adds a watcher event. The next `read()` applies the event to the contents. */
@@ -80,7 +79,7 @@ export class FoldingSource implements SkillSource {
     this.#hasNews = true
   }
 
-  watch(onHint: (hint: SourceHint) => void): SourceWatch {
+  watch(onHint: (area: string) => void): SourceWatch {
     this.#onHint = onHint
     return { stop: () => (this.#onHint = undefined), hasHints: () => this.#hasNews }
   }
@@ -113,7 +112,7 @@ export class FoldingSource implements SkillSource {
       }
       if (!SkillError.isInstance(thrown, 'SOURCE_MISSING')) return
       this.failure = undefined
-      this.#read = EMPTY_CONTENTS
+      this.#read = EMPTY
     }
     // Keep events that arrived during the read, because these events may be newer than the contents that were read.
     for (const [location, told] of before) if (this.#told.get(location) === told) this.#told.delete(location)

@@ -1,12 +1,6 @@
 import { type Logger, MemorySource } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, silentLogger } from '@skillstoke/core/internal'
-import {
-  type Clock,
-  type SkillSource,
-  type SourceHint,
-  type SourceWatch,
-  systemClock,
-} from '@skillstoke/core/source'
+import { type Clock, type SkillSource, type SourceWatch, systemClock } from '@skillstoke/core/source'
 import { EXO_READING, toFolder } from './exo-skill.ts'
 import { followWatcher } from './follow-watcher.ts'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
@@ -52,7 +46,7 @@ class WatcherSource extends MemorySource {
     }
   }
 
-  override watch(onHint: (hint: SourceHint) => void): SourceWatch {
+  override watch(onHint: (area: string) => void): SourceWatch {
     const hints = super.watch(onHint)
     const stop = new AbortController()
     void followWatcher(this.#watcher, {

@@ -2,7 +2,7 @@
 // sort them. A type is exported if a host has to write its name.
 
 // For users of any design: the policies of each design as one object.
-export { PRESET_NAMES, PRESETS } from './presets.ts'
+export { PRESETS } from './presets.ts'
 
 // For users of Exo: registry, watchers, tools and agents.
 export { SkillRegistry } from './skill-registry.ts'
@@ -20,13 +20,7 @@ export { EventBus } from './event-bus.ts'
 export { DictToolResolver, isToolResolver, type ToolResolver } from './tool-resolver.ts'
 export { Skill } from './skill.ts'
 export type { ExoSkill } from './exo-skill.ts'
-export {
-  collectSkills,
-  diffSnapshots,
-  fingerprintSkill,
-  fingerprintSnapshot,
-  type SkillSnapshot,
-} from './skill-snapshot.ts'
+export { collectSkills, diffSnapshots, fingerprintSkill, fingerprintSnapshot } from './skill-snapshot.ts'
 export { fromWatcher } from './from-watcher.ts'
 export { toWatcher } from './to-watcher.ts'
 

@@ -28,10 +28,7 @@ export interface Preset {
   }
 }
 
-/** The names of all presets. */
-export const PRESET_NAMES = ['default', 'exo', 'omni', 'crabtalk', 'rustfox', 'pai'] as const
-
-export type PresetName = (typeof PRESET_NAMES)[number]
+type PresetName = 'default' | 'exo' | 'omni' | 'crabtalk' | 'rustfox' | 'pai'
 
 /**
  * The policies of each design. Options that a design does not set keep their defaults.

@@ -1,12 +1,12 @@
 import {
   type Skill as CoreSkill,
   createSkillRuntime,
-  type DuplicatePolicy,
   type Generation,
   type Logger,
   MemorySource,
   SkillError,
   type SkillRuntime,
+  type SkillRuntimeOptions,
 } from '@skillstoke/core'
 import { checkOptions, defined, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { type DirectoryOptions, directory } from '@skillstoke/core/node'
@@ -25,6 +25,8 @@ export type ConflictStrategy = (typeof CONFLICT_STRATEGIES)[number]
 
 /** Matches `https://`, `http://` and `ssh://` URLs, and `git@host:path`. Any other text is the path of a folder. */
 const REPOSITORY = /^(?:https?|ssh):\/\/|^[\w.-]+@[\w.-]+:/i
+
+type DuplicatePolicy = NonNullable<SkillRuntimeOptions['onDuplicate']>
 
 const POLICIES: Readonly<Record<ConflictStrategy, DuplicatePolicy>> = {
   keep_first: 'first-wins',

@@ -7,7 +7,7 @@ import { SkillRegistry } from './skill-registry.ts'
 import { SkillChangeEvent, type SkillChangeKind } from './skill-watcher.ts'
 
 /** The skills that a folder or repository contained at one moment, by name. */
-export type SkillSnapshot<Any extends ExoSkill = ExoSkill> = ReadonlyMap<string, Any>
+type SkillSnapshot<Any extends ExoSkill = ExoSkill> = ReadonlyMap<string, Any>
 
 /**
  * Reads the skills of a folder or of a GitHub repository one time, without watching them.

@@ -8,13 +8,13 @@ import {
   type SkillRuntime,
 } from '@skillstoke/core'
 import { checkOptions, defined, type KnownOptions, SETTLE_OPTIONS } from '@skillstoke/core/internal'
-import type { SettlePolicy, SkillSource } from '@skillstoke/core/source'
+import type { FileSourceOptions, SkillSource } from '@skillstoke/core/source'
 import { toExoSkill } from './exo-skill.ts'
 import { SkillChangeEvent, SkillWatcher } from './skill-watcher.ts'
 
 export interface SourceWatcherOptions {
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
-  readonly settle?: Partial<SettlePolicy>
+  readonly settle?: NonNullable<FileSourceOptions['settle']>
   /** Receives a message whenever the source cannot be read. The watcher reads the source again later. */
   readonly logger?: Logger
 }

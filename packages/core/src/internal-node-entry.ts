@@ -6,4 +6,4 @@ export { hasGroup, isAlive, killGroup, killProcess } from './disk/process-group.
 export { removeTree } from './disk/remove-tree.ts'
 
 // For the command line, which counts for Prometheus.
-export { COUNTERS, type CounterName, followTelemetry } from './telemetry/follow-telemetry.ts'
+export { COUNTERS, followTelemetry } from './telemetry/follow-telemetry.ts'

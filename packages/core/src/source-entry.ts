@@ -6,17 +6,13 @@ export type {
   SourceReadContext,
   SkillSource,
   SourceChange,
-  SourceHint,
   SourceReading,
   SourceState,
-  SourceVersions,
   SourceWatch,
-  WritableFolder,
 } from './source/skill-source.ts'
-export type { SourceTrust } from './skill/trust.ts'
-export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
-export type { NotSkill, NotSkillQuery, NotSkills } from './source/not-skill.ts'
-export { captureSkill, type FileContents } from './source/capture-skill.ts'
+export type { SourceContents, SourceEntry } from './skill/source-contents.ts'
+export type { NotSkill, NotSkills } from './source/not-skill.ts'
+export { captureSkill } from './source/capture-skill.ts'
 export type { SkillFile } from './skill/manifest.ts'
 export type { ReadingPolicy } from './skill/reading-policy.ts'
 export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
@@ -24,17 +20,9 @@ export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
 // For hosts and authors of file systems: a source that reads any file system.
 export { FileSource } from './source/file-source.ts'
 export type { FileSourceOptions } from './source/file-source-options.ts'
-export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
+export { DEFAULT_SETTLE, NO_SETTLE } from './source/settle.ts'
 export { fromAllowedPaths } from './source/allowed-paths.ts'
-export type {
-  Awaitable,
-  DirectoryEntry,
-  FileKind,
-  FileStat,
-  FileSystem,
-  OpenedFile,
-  FileReadOptions,
-} from './fs/file-system.ts'
+export type { DirectoryEntry, FileStat, FileSystem, OpenedFile, FileReadOptions } from './fs/file-system.ts'
 export type { WritableFileSystem, FileWriteOptions } from './fs/writable-file-system.ts'
 export { MemoryFileSystem } from './fs/memory-file-system.ts'
 export { type AdaptFileSystemOptions, adaptFileSystem, type SimpleFiles } from './fs/adapt-file-system.ts'
@@ -50,20 +38,13 @@ export type {
   TreeFile,
 } from './source/tree-fetcher.ts'
 export { storeRetrieved } from './source/store-retrieved.ts'
-export {
-  type FetchedFile,
-  listFilesBelow,
-  storeTree,
-  refuseTreeEntry,
-  restoreTree,
-} from './source/stored-tree.ts'
+export { type FetchedFile, storeTree, refuseTreeEntry, restoreTree } from './source/stored-tree.ts'
 
 // For authors of stores: file contents, decisions, history and write locks.
 export type { FolderNote, FolderNotes } from './store/folder-notes.ts'
 export type { SkillStore, StoreFault } from './store/skill-store.ts'
 export { MemorySkillStore } from './store/memory-skill-store.ts'
 export {
-  type DecidedFolder,
   type SkillDecision,
   type DecisionStore,
   type FolderDecisions,
@@ -71,12 +52,7 @@ export {
   MemoryDecisions,
   type RecordedDecision,
 } from './history/decisions.ts'
-export {
-  MemoryRevisionLog,
-  type MemoryRevisionLogOptions,
-  type RevisionLog,
-  type RevisionRecord,
-} from './history/revision-log.ts'
+export { MemoryRevisionLog, type RevisionLog, type RevisionRecord } from './history/revision-log.ts'
 export { InProcessWriteLock, type WriteLock } from './authoring/write-lock.ts'
 
 // For hosts: option types that contain the types above.
@@ -94,11 +70,9 @@ export type {
 
 // For authors of runners, which execute scripts.
 export type {
-  CommandProgress,
   ScriptContainment,
   ScriptFileRun,
   LoadedProgram,
-  ProgramLoadOptions,
   ProgramLoad,
   ScriptRunOptions,
   ScriptLine,
@@ -110,8 +84,3 @@ export type { ScriptCapability } from './skill/capabilities.ts'
 
 // For all authors: the clock and the hasher that the runtime passes.
 export { type Clock, type Hasher, portableHasher, systemClock } from './host.ts'
-
-// Types that occur in the options and methods above.
-export type { ScopeTest } from './catalog/scope.ts'
-export type { WatchingMode } from './source/event-trust.ts'
-export type { PollingMode } from './source/remote-source.ts'

@@ -1,5 +1,5 @@
 import { type Digest, SkillError } from '@skillstoke/core'
-import { checkValue, defined, mapConcurrently, quote, whole } from '@skillstoke/core/internal'
+import { defined, mapConcurrently, quote } from '@skillstoke/core/internal'
 import { commitHeads, type PlannedDocument, type PlannedHead } from './commit-heads.ts'
 import { listStored, tryReadEpoch } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
@@ -86,7 +86,6 @@ export class ChannelChange {
     const { fleet, signer } = author
     const { channel = DEFAULT_CHANNEL } = options
     checkChannel(channel)
-    checkValue('expect', options.expect, whole(0))
     if (fleet.trusted.isRequired && signer !== undefined && !fleet.trusted.has(signer.publicKey))
       throw new SkillError(
         'INVALID_OPTION',

@@ -150,7 +150,7 @@ export function isFleetSource(source: SkillSource): source is FleetSource {
 }
 
 /** A fleet to follow: the URL of a server, options of a connection, or a shared connection. */
-export type FleetTarget = string | FleetConnectionOptions | FleetConnection
+type FleetTarget = string | FleetConnectionOptions | FleetConnection
 
 /** A skill of the fleet, with its head. */
 interface FleetSkill extends ListedSkill {

@@ -10,7 +10,6 @@ import {
   type FleetSource,
   type FleetSourceOptions,
   FleetStatus,
-  type FleetTarget,
   fleetSource,
   LivePublisher,
   prepareFleet,
@@ -46,7 +45,7 @@ describe.each(['newest', 'oldest'] as const)('on the %s server', version => {
 
     async function follow(
       options: FleetSourceOptions = {},
-      target: FleetTarget = server.url,
+      target: Parameters<typeof fleetSource>[0] = server.url,
     ): Promise<SkillRuntime> {
       const source = fleetSource(target, { trust: 'auto', ...options })
       const runtime = await createSkillRuntime({ sources: [source] })

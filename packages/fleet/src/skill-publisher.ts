@@ -33,7 +33,7 @@ const KNOWN: KnownOptions<SkillPublisherOptions> = { signer: true, publisher: tr
 
 const CHANNEL: KnownOptions<ChannelOptions> = {
   channel: true,
-  expect: true,
+  expect: whole(0),
   note: true,
   isDryRun: true,
   signal: true,

@@ -31,7 +31,7 @@ import { folderOf, isRetrieved, type McpSkill, readFiles, sizeOf, toListed } fro
  * A command that starts an MCP server over standard input and output. The source starts this command again for each
  * fetch, and for each skill whose files it retrieves.
  */
-export interface McpCommand {
+interface McpCommand {
   readonly command: string
   readonly args?: readonly string[]
   /** @default the few variables that the SDK passes on */
@@ -67,11 +67,10 @@ export interface McpServerOptions
   readonly retrieval?: RetrievalMode
 }
 
-/** The values of `RetrievalMode`. */
+/** The values of `retrieval`. */
 export const RETRIEVAL_MODES = ['on-load', 'ahead'] as const
 
-/** When the files of a skill are retrieved from an MCP server. */
-export type RetrievalMode = (typeof RETRIEVAL_MODES)[number]
+type RetrievalMode = (typeof RETRIEVAL_MODES)[number]
 
 const KNOWN: KnownOptions<McpServerOptions> = {
   label: true,

@@ -6,7 +6,6 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Generation, Skill, SkillReader, SlashExpansion } from '@skillstoke/core'
 import {
-  type ArgumentHint,
   describeBundle,
   escapeControls,
   freshOrKnown,
@@ -155,7 +154,12 @@ function toArguments(skill: Skill): NonNullable<Prompt['arguments']> {
   return [{ name: FREE_ARGUMENT, description, required: false }]
 }
 
-function toArgument({ name, isRequired, choices, description }: ArgumentHint): {
+function toArgument({
+  name,
+  isRequired,
+  choices,
+  description,
+}: ReturnType<typeof readArgumentHints>[number]): {
   name: string
   description?: string
   required: boolean

@@ -3,7 +3,6 @@ import { defined, quote } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
 import type {
   ProgramLoad,
-  ProgramLoadOptions,
   ScriptCapability,
   ScriptContainment,
   ScriptFileRun,
@@ -131,7 +130,7 @@ class ChildProcessRunner implements ChildProcesses {
   async load(
     program: ScriptProgram,
     scan: ScriptScan,
-    { isUrgent = true, signal }: ProgramLoadOptions = {},
+    { isUrgent = true, signal }: { readonly isUrgent?: boolean; readonly signal?: AbortSignal } = {},
   ): Promise<ProgramLoad> {
     // Background loads are queued so that they do not delay urgent loads.
     if (isUrgent) return await this.#loader.load(program, scan, signal)

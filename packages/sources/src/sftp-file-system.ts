@@ -1,7 +1,7 @@
 import {
   type AdaptFileSystemOptions,
   adaptFileSystem,
-  type FileKind,
+  type DirectoryEntry,
   type FileSystem,
 } from '@skillstoke/core/source'
 
@@ -25,7 +25,7 @@ export interface SftpClient {
   ): AsyncIterable<Uint8Array> & { destroy(): unknown }
 }
 
-const KINDS: Readonly<Record<string, FileKind>> = { d: 'directory', '-': 'file', l: 'link' }
+const KINDS: Readonly<Record<string, DirectoryEntry['kind']>> = { d: 'directory', '-': 'file', l: 'link' }
 // The SFTP status code for a missing file, and the error codes that some clients report instead of this status code.
 const NO_SUCH_FILE = [2, 'ENOENT', 'ERR_NOT_FOUND']
 const EXECUTABLE_BY_OWNER = 0o100

@@ -3,9 +3,9 @@ import { quote } from '@skillstoke/core/internal'
 import type { AiHostTool } from './tools.ts'
 
 /** A tool of the AI SDK with its name, as a tool resolver returns it for a skill. */
-export interface NamedAiTool extends NamedTool, AiHostTool {}
+interface NamedAiTool extends NamedTool, AiHostTool {}
 
-export interface AiSdkAgentOptions {
+interface AiSdkAgentOptions {
   /** The agent's own instructions. @default '' */
   readonly instructions?: string
   /** The agent's own tools, which no binding replaces or removes. @default none */
@@ -23,19 +23,23 @@ interface AiSdkAgentArguments {
 }
 
 /**
- * An AI SDK agent whose tools and instructions change between two steps of a run. Bind it with `skills.bind()`, or with
- * `SkillSyncManager` of `@skillstoke/compat`.
+ * An AI SDK agent whose tools and instructions change between two steps of a run, as the skills of a binding change. Bind
+ * it with `skills.bind()`, or with `SkillSyncManager` of `@skillstoke/compat`.
  *
  * @example
  * ```ts
+ * import { createOfflineModel } from '@skillstoke/agent'
+ * import { createSkillRuntime } from '@skillstoke/core'
  * import { AiSdkAgent } from '@skillstoke/adapters/ai-sdk'
- * import { jsonSchema, tool } from 'ai'
+ * import { directory } from '@skillstoke/core/node'
+ * import { generateText, jsonSchema, tool } from 'ai'
  *
- * const search = tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'Nothing found.' })
- * const agent = new AiSdkAgent({ instructions: 'You help.', tools: { search } })
- * agent.addTool({ name: 'route', ...search })
- * agent.removeTool('route')
- * console.log(agent.toolNames, agent.call().instructions) // prints [ 'search' ] You help.
+ * const readPdf = tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'The text of the file.' })
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const agent = new AiSdkAgent({ instructions: 'You help.' })
+ * await skills.bind(agent, { tools: { 'support-pdf': { name: 'read_pdf', ...readPdf } } })
+ * await generateText({ model: createOfflineModel(), prompt: 'Hello.', ...agent.call() })
+ * console.log(agent.toolNames) // prints [ 'read_pdf' ]
  * ```
  */
 export class AiSdkAgent implements BindableAgent<NamedAiTool> {
@@ -81,27 +85,4 @@ export class AiSdkAgent implements BindableAgent<NamedAiTool> {
     }
     return { ...read(), tools: this.#tools as Record<string, never>, prepareStep: read }
   }
-}
-
-/**
- * Creates an agent whose tools and instructions follow the skills of a binding.
- *
- * @example
- * ```ts
- * import { createOfflineModel } from '@skillstoke/agent'
- * import { createSkillRuntime } from '@skillstoke/core'
- * import { aiSdkAgent } from '@skillstoke/adapters/ai-sdk'
- * import { directory } from '@skillstoke/core/node'
- * import { generateText, jsonSchema, tool } from 'ai'
- *
- * const readPdf = tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'The text of the file.' })
- * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
- * const agent = aiSdkAgent({ instructions: 'You help.' })
- * await skills.bind(agent, { tools: { 'support-pdf': { name: 'read_pdf', ...readPdf } } })
- * await generateText({ model: createOfflineModel(), prompt: 'Hello.', ...agent.call() })
- * console.log(agent.toolNames) // prints [ 'read_pdf' ]
- * ```
- */
-export function aiSdkAgent(options?: AiSdkAgentOptions): AiSdkAgent {
-  return new AiSdkAgent(options)
 }

@@ -8,7 +8,7 @@ import {
 } from '../skill-tools.ts'
 
 /** The output of a tool call for the AI SDK: the final answer or, in preliminary results, the newest progress. */
-export interface AiToolOutput extends ToolResult {
+interface AiToolOutput extends ToolResult {
   /** Only in preliminary results. */
   readonly progress?: ToolProgress
 }
@@ -103,19 +103,6 @@ function showProgress(progress: ToolProgress): AiToolOutput {
 
 /**
  * Wraps tools so that the session can refuse each call, because the model may not know yet which tools are allowed now.
- *
- * @example
- * ```ts
- * import { createSkillRuntime } from '@skillstoke/core'
- * import { withGate } from '@skillstoke/adapters/ai-sdk'
- * import { directory } from '@skillstoke/core/node'
- * import { jsonSchema, tool } from 'ai'
- *
- * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
- * const session = skills.session({ id: 'chat-1', allowedTools: 'enforce' })
- * const look = tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'Seen.' })
- * console.log(Object.keys(withGate({ look }, session))) // prints [ 'look' ]
- * ```
  */
 export function withGate<Tools extends Readonly<Record<string, AiHostTool>>>(
   tools: Tools,

@@ -19,7 +19,7 @@ export interface LoopState<Message> {
   readonly session: SessionState
 }
 
-export interface LoopChildOptions extends LiveChildOptions {
+interface LoopChildOptions extends LiveChildOptions {
   /** @default the tools of the parent */
   readonly tools?: readonly LoopTool[]
 }

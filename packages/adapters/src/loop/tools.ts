@@ -14,7 +14,7 @@ export interface LoopTool {
 }
 
 /** What a tool returns: a text, a text that may be an error, or content blocks in the format of the model API. */
-export type LoopToolOutput = string | LoopToolResult | readonly LoopContentBlock[]
+type LoopToolOutput = string | LoopToolResult | readonly LoopContentBlock[]
 
 interface LoopToolResult {
   readonly text: string

@@ -1,16 +1,11 @@
 import { type Digest, type SessionState, SkillError } from '@skillstoke/core'
+import type { ConformanceCase } from '@skillstoke/core/testing'
 import {
   ConversationBusyError,
   ConversationConflictError,
   type ConversationMessage,
   type ConversationStore,
 } from '../index.ts'
-
-/** One requirement for conversation stores. `check` throws if the store violates this requirement. */
-export interface ConversationStoreCase {
-  readonly name: string
-  check(store: ConversationStore): Promise<void>
-}
 
 const DIGEST: Digest = `sha256:${'0'.repeat(64)}`
 
@@ -26,7 +21,7 @@ const DIGEST: Digest = `sha256:${'0'.repeat(64)}`
  * for (const { check } of conversationStoreConformance) await check(new MemoryConversationStore())
  * ```
  */
-export const conversationStoreConformance: readonly ConversationStoreCase[] = [
+export const conversationStoreConformance: readonly ConformanceCase<ConversationStore>[] = [
   {
     name: 'append() compares the last position, lets one of two writers win, and ignores a repeat',
     async check(store) {

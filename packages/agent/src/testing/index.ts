@@ -1,2 +1,2 @@
 // Conformance tests for conversation stores.
-export { type ConversationStoreCase, conversationStoreConformance } from './conversation-store-conformance.ts'
+export { conversationStoreConformance } from './conversation-store-conformance.ts'

@@ -1,4 +1,4 @@
-import type { ModelCallSettings } from '@skillstoke/agent'
+import type { SkillAgentOptions } from '@skillstoke/agent'
 import { TOOL_NAMES } from '@skillstoke/core/internal'
 import type { Confirmation } from './tool-confirmation.ts'
 
@@ -8,7 +8,9 @@ const TOOLS: Readonly<Record<Confirmation, readonly string[]>> = {
 }
 
 /** Returns the settings with which calls of the confirmed tools wait for an approval. */
-export function toCallSettings(confirmations: readonly Confirmation[]): ModelCallSettings {
+export function toCallSettings(
+  confirmations: readonly Confirmation[],
+): NonNullable<SkillAgentOptions['call']> {
   const names = confirmations.flatMap(each => TOOLS[each])
   return { toolApproval: ({ toolCall }) => (names.includes(toolCall.toolName) ? 'user-approval' : undefined) }
 }

@@ -1,8 +1,8 @@
 import {
   checkOptions,
-  type DecideWish,
+  type decideSkill,
   defined,
-  type GrantWish,
+  type grantSkill,
   type KnownOptions,
   LONGEST_TIMER_MS,
   number,
@@ -22,7 +22,7 @@ import {
 import type { ChatEvent, ChatRequest } from './chat-types.ts'
 import { readJsonLines, readParts } from './json-lines.ts'
 
-export interface ApiClientOptions {
+interface ApiClientOptions {
   /** Address of the server, for example `http://127.0.0.1:4114`. @default the server that sent the page */
   readonly url?: string
   /** Token of the server. @default none; on the page, the browser sends a cookie instead */
@@ -38,9 +38,9 @@ export interface ApiClientOptions {
 const TIMEOUT = number(1, LONGEST_TIMER_MS)
 const KNOWN: KnownOptions<ApiClientOptions> = { url: true, token: true, key: true, timeoutMs: TIMEOUT }
 
-export const DEFAULT_API_TIMEOUT_MS = 10_000
+const DEFAULT_TIMEOUT_MS = 10_000
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   readonly signal?: AbortSignal
   /**
    * Called with true when the stream connects, and with false when the connection is lost. The client then reconnects.
@@ -75,7 +75,7 @@ export class ApiClient {
 
   constructor(options: ApiClientOptions = {}) {
     checkOptions('ApiClient', options, KNOWN)
-    const { url = '', token, key, timeoutMs = DEFAULT_API_TIMEOUT_MS } = options
+    const { url = '', token, key, timeoutMs = DEFAULT_TIMEOUT_MS } = options
     this.#timeoutMs = timeoutMs
     this.#api = hc<Api>(`${url.replace(/\/$/, '')}/api`, {
       headers: () =>
@@ -142,7 +142,7 @@ export class ApiClient {
   }
 
   /** Records a decision about a skill. CONFLICT means that a newer revision exists. */
-  async decide(request: Omit<DecideWish, 'by'>) {
+  async decide(request: Omit<Parameters<typeof decideSkill>[0], 'by'>) {
     return await read(this.#api.decide.$post({ json: request }))
   }
 
@@ -152,7 +152,7 @@ export class ApiClient {
   }
 
   /** Grants or revokes capabilities. */
-  async grant(request: Omit<GrantWish, 'by' | 'note'>) {
+  async grant(request: Omit<Parameters<typeof grantSkill>[0], 'by' | 'note'>) {
     return await read(this.#api.grant.$post({ json: request }))
   }
 

@@ -1,24 +1,33 @@
 import type { TokenUsage } from '@skillstoke/agent'
-import type { Digest, SkillChange, SkillFacet, SkillStatus } from '@skillstoke/core'
-import type { DescribedScripts, GenerationId, SkillRow, SourcesStatus } from '@skillstoke/core/internal'
-import type { CommandProgress, ScriptContainment, ScriptLine } from '@skillstoke/core/source'
+import type { Digest, SkillChange, SkillFacet, SkillStatus, ToolProgress } from '@skillstoke/core'
+import type {
+  describeScripts,
+  GenerationId,
+  SkillDetail,
+  SkillRow,
+  SourcesStatus,
+} from '@skillstoke/core/internal'
+import type { ScriptContainment, ScriptLine } from '@skillstoke/core/source'
 
 // The answers to questions about skills, which the command line gives without a server, too.
 export type {
   DecidedRow,
   DecisionVerb,
-  FileInfo,
   FileText,
   GenerationId,
   GrantVerb,
-  ListedSource as SourceState,
   SkillDetail,
   SkillDiff,
   SkillList,
   SkillRow,
-  SkillTokens,
 } from '@skillstoke/core/internal'
 export type { NotSkills as NotSkillList } from '@skillstoke/core/source'
+
+/** State of one source, for example its path, how it is watched, and its diagnostics. */
+export type SourceState = SourcesStatus['sources'][number]
+export type FileInfo = SkillDetail['files'][number]
+/** Token counts with the o200k vocabulary. For models with another vocabulary, these counts are estimates. */
+export type SkillTokens = NonNullable<SkillRow['tokens']>
 
 /** `GET /api/generation` */
 export interface ServerStatus extends SourcesStatus {
@@ -32,7 +41,7 @@ export interface ServerStatus extends SourcesStatus {
 }
 
 /** `GET /api/skills/:name/scripts` */
-export interface SkillScriptsInfo extends DescribedScripts {
+export type SkillScriptsInfo = ReturnType<typeof describeScripts> & {
   /** How scripts are contained. */
   readonly containment: ScriptContainment
 }
@@ -55,7 +64,7 @@ export interface FleetRollbackRequest {
 
 /** Events that `POST /api/run` sends, one per line. The last event is the result or the failure. */
 export type RunEvent =
-  | ({ readonly kind: 'progress' } & CommandProgress)
+  | ({ readonly kind: 'progress' } & ToolProgress)
   | ({ readonly kind: 'line' } & ScriptLine)
   | {
       readonly kind: 'result'

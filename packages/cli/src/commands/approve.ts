@@ -1,19 +1,18 @@
 import type { Diagnostic, Digest, SkillReport, SkillRuntime } from '@skillstoke/core'
 import {
-  capabilitiesOf,
   type DecidedRow,
   decideSkill,
   defined,
   describeModified,
-  doubtsAbout,
+  describeWaiting,
   targetOf,
-  withUnreported,
+  type WaitingRow,
 } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { parseNamedSkill } from '../skills/skill-target.ts'
-import { toApproveCommand } from '../terminal/approve-command.ts'
+import { doubtsAbout, toApproveCommand } from '../terminal/approve-command.ts'
 import { askYes } from '../terminal/ask.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import {
@@ -70,15 +69,14 @@ async function approveOne(
 ): Promise<DecidedRow | undefined> {
   const named = parseNamedSkill(target)
   const { report, place } = skills.review.findWaiting(named.skill)
-  const granted = capabilitiesOf(report, skills)
+  const waiting = await describeWaiting(report, skills)
   const revision = named.revision ?? report.revision
   let hidden: readonly Diagnostic[] = []
   if (named.revision === undefined && report.revision !== undefined && report.revision !== report.serving) {
-    if (!flags.yes && (flags.json || !config.isInteractive))
-      refuseUnseen(await withUnreported(report, skills), report.revision, config)
+    if (!flags.yes && (flags.json || !config.isInteractive)) refuseUnseen(waiting, report.revision, config)
     if (!flags.yes) {
       hidden = await skills.review.findHidden(place, report.revision)
-      if (!(await showAndAsk({ report, revision: report.revision, hidden }, skills, config))) {
+      if (!(await showAndAsk({ report, waiting, revision: report.revision, hidden }, skills, config))) {
         printLine(`not approved: ${toTerminalLine(report.name)} of ${toTerminalLine(report.source)}`)
         return undefined
       }
@@ -89,13 +87,14 @@ async function approveOne(
   const done = await decideSkill({ ...wish, ...toNote(flags), confirmHidden }, skills)
   if (!flags.json) {
     printDecided('approve', done)
-    for (const grown of granted) printLine(`  with it: ${toTerminalLine(grown)}`)
+    for (const grown of waiting.newCapabilities) printLine(`  with it: ${toTerminalLine(grown)}`)
   }
   return done
 }
 
-function refuseUnseen(report: SkillReport, revision: Digest, config: Config): never {
-  const command = toApproveCommand({ ...report, target: targetOf(report), revision }, config)
+function refuseUnseen({ target, ...waiting }: WaitingRow, revision: Digest, config: Config): never {
+  const diagnostics = [...waiting.diagnostics, ...waiting.unreported]
+  const command = toApproveCommand({ target, diagnostics, revision }, config)
   throw new UsageError(
     `an approval needs the revision that you have read; run: ${command} (--yes approves the waiting revision unread)`,
   )
@@ -103,20 +102,21 @@ function refuseUnseen(report: SkillReport, revision: Digest, config: Config): ne
 
 interface ShownRevision {
   readonly report: SkillReport
+  readonly waiting: WaitingRow
   readonly revision: Digest
   /** What a person cannot see in the revision. */
   readonly hidden: readonly Diagnostic[]
 }
 
 async function showAndAsk(
-  { report, revision, hidden }: ShownRevision,
+  { report, waiting, revision, hidden }: ShownRevision,
   skills: SkillRuntime,
   config: Config,
 ): Promise<boolean> {
   const { skill, live } = skills.review.revisionsOf(report)
   const target = toTerminalLine(targetOf(report))
   printLine(`${paint('bold', target)}  ${report.serving ?? 'new'} -> ${revision}`)
-  for (const grown of capabilitiesOf(report, skills))
+  for (const grown of waiting.newCapabilities)
     printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
   const others = doubtsAbout(report).filter(({ code }) => code !== 'HIDDEN_TEXT')
   for (const doubtful of [...hidden, ...others]) printLine(`  ${formatDiagnostic(doubtful)}`)

@@ -4,7 +4,6 @@ import {
   type DecisionVerb,
   decideSkill,
   defined,
-  doubtsAbout,
   listWaiting,
   shortDigest,
   type WaitingRow,
@@ -14,7 +13,7 @@ import { askOrScan } from '../skills/ask-or-scan.ts'
 import { currentUser, openSkills } from '../skills/open-skills.ts'
 import { parseNamedSkill } from '../skills/skill-target.ts'
 import type { Answer } from '../terminal/answer.ts'
-import { toApproveCommand } from '../terminal/approve-command.ts'
+import { doubtsAbout, toApproveCommand } from '../terminal/approve-command.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import {

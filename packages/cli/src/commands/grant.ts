@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import {
   CAPABILITY_FORMS,
   describeGrants,
+  findCapabilityForm,
   type GrantVerb,
   grantSkill,
-  isCapability,
   targetOf,
 } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
@@ -48,7 +48,7 @@ export async function grant(
   if (current === undefined)
     throw new UsageError(`the text of ${JSON.stringify(target)} is broken; fix it first`)
   const { asked, granted: before } = describeGrants(current, skills)
-  const known = asked.filter(isCapability)
+  const known = asked.filter(word => findCapabilityForm(word) !== undefined)
   const capabilities = words.length > 0 ? words : verb === 'grant' ? known : before
   if (capabilities.length === 0)
     throw new UsageError(
@@ -88,7 +88,7 @@ export async function grant(
       const unasked = granted.filter(word => !asked.includes(word))
       if (unasked.length > 0)
         yield `metadata.capabilities does not ask for ${toTerminalLine(unasked.join(' '))}; only scripts that are not commands get it`
-      const unknown = asked.filter(word => !isCapability(word))
+      const unknown = asked.filter(word => findCapabilityForm(word) === undefined)
       const warnings = [
         unknown.length > 0 && `it asks for unknown capabilities: ${unknown.join(' ')}`,
         missing.length > 0 && `it asks for more: ${missing.join(' ')}`,

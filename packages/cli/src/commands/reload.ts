@@ -1,5 +1,5 @@
 import { shortDigest } from '@skillstoke/core/internal'
-import type { ReloadResult } from '../client/index.ts'
+import type { ApiClient } from '../client/index.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { findRunningDev } from '../server/run-file.ts'
 import type { Answer } from '../terminal/answer.ts'
@@ -34,7 +34,12 @@ export async function reload(config: Config): Promise<Answer> {
   }
 }
 
-function* describe({ previous, generation, changes, problems }: ReloadResult): Generator<string> {
+function* describe({
+  previous,
+  generation,
+  changes,
+  problems,
+}: Awaited<ReturnType<ApiClient['reload']>>): Generator<string> {
   for (const { kind, name, from, to } of changes) {
     const revisions = [from, to].map(each => (each === null ? '-' : shortDigest(each))).join(' -> ')
     yield `${kind} ${paint('bold', toTerminalLine(name))} ${revisions}`

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers'
-import type { Diagnostic, Skill, SkillRuntime } from '@skillstoke/core'
+import type { Diagnostic, Skill, SkillRuntime, ToolProgress } from '@skillstoke/core'
 import {
   defined,
   describePlace,
@@ -13,7 +13,7 @@ import {
   splitCommandId,
   USAGE_CODES,
 } from '@skillstoke/core/internal'
-import type { CommandProgress, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
+import type { ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { describeJsonFault } from '../config/json-fault.ts'
 import { readText } from '../config/read-text.ts'
@@ -189,7 +189,7 @@ function createOutput({ target, config, flags }: Run): {
     if (hasProgress) process.stderr.write('\r\u001b[K')
     hasProgress = false
   }
-  const onProgress = ({ done, total, message = '' }: CommandProgress): void => {
+  const onProgress = ({ done, total, message = '' }: ToolProgress): void => {
     const part = total === undefined || total <= 0 ? String(done) : `${Math.round((done / total) * 100)}%`
     const line = `${part} ${shorten(message, 80)}`.trimEnd()
     process.stderr.write(config.isInteractive ? `\r\u001b[K${line}` : `${line}\n`)

@@ -1,5 +1,5 @@
-import { SkillError } from '@skillstoke/core'
-import { countSkills, SKILL_STATUSES, type SourcesStatus, shortDigest } from '@skillstoke/core/internal'
+import { SkillError, type SkillStatus } from '@skillstoke/core'
+import { countSkills, type SourcesStatus, shortDigest } from '@skillstoke/core/internal'
 import { childProcesses } from '@skillstoke/scripts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
@@ -30,9 +30,9 @@ export async function status(config: Config): Promise<Answer> {
       ])
       yield formatTable([['ROOT', 'LABEL', 'MODE', 'SKILLS', 'NOTE'], ...rows])
       for (const source of sources) yield* source.diagnostics.map(each => formatDiagnostic(each))
-      const summary = SKILL_STATUSES.filter(each => counts[each] !== 0).map(
-        each => `${counts[each]} ${paintStatus(each)}`,
-      )
+      const summary = (Object.keys(counts) as SkillStatus[])
+        .filter(each => counts[each] !== 0)
+        .map(each => `${counts[each]} ${paintStatus(each)}`)
       yield `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`
       yield paint('dim', await describeContainment(config))
       yield paint('dim', `state in ${stateDirectory}`)

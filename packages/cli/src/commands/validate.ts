@@ -13,7 +13,6 @@ import {
 import {
   checkCapabilities,
   decodeUnmarkedText,
-  doubtsAbout,
   isError,
   isMisnamed,
   mayBeImported,
@@ -24,6 +23,7 @@ import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
 import type { Answer } from '../terminal/answer.ts'
+import { doubtsAbout } from '../terminal/approve-command.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
 import { formatDiagnostic, paint, toTerminalLine } from '../terminal/output.ts'
 

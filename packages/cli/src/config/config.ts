@@ -2,12 +2,7 @@ import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
 import type { CatalogFormatName, Diagnostic, SkillScope, SourceReport } from '@skillstoke/core'
-import {
-  DEFAULT_CATALOG_FORMAT,
-  DEFAULT_CATALOG_TOKENS,
-  type DuplicateWinner,
-  defined,
-} from '@skillstoke/core/internal'
+import { DEFAULT_CATALOG, defined } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import type { SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../terminal/exit-code.ts'
@@ -75,7 +70,7 @@ export interface Config {
   readonly options: readonly string[]
   /** Format and maximum size of the catalog. */
   readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
-  readonly onDuplicate: DuplicateWinner
+  readonly onDuplicate: NonNullable<ConfigFile['onDuplicate']>
   readonly reading: Partial<ReadingPolicy>
   /** Whether scripts also run in a sandbox of the operating system. */
   readonly sandbox: SandboxMode
@@ -171,8 +166,8 @@ export async function resolveConfig(
     options: repeatOptions(flags),
     ...defined({ file: file?.path, scope }),
     catalog: {
-      maxTokens: flags.maxTokens ?? content.catalog?.maxTokens ?? DEFAULT_CATALOG_TOKENS,
-      format: flags.format ?? content.catalog?.format ?? DEFAULT_CATALOG_FORMAT,
+      maxTokens: flags.maxTokens ?? content.catalog?.maxTokens ?? DEFAULT_CATALOG.maxTokens,
+      format: flags.format ?? content.catalog?.format ?? DEFAULT_CATALOG.format,
     },
     onDuplicate: content.onDuplicate ?? 'first-wins',
     reading: { ...defined(content.reading ?? {}), ...readSecretFiles(flags, environment) },

@@ -1,10 +1,5 @@
 import { defined } from '@skillstoke/core/internal'
-import {
-  type FleetConnectionOptions,
-  type FleetCredentials,
-  loadSigningKey,
-  type ManifestSigner,
-} from '@skillstoke/fleet'
+import { type FleetConnectionOptions, loadSigningKey, type ManifestSigner } from '@skillstoke/fleet'
 import { UsageError } from '../terminal/exit-code.ts'
 import { readText } from './read-text.ts'
 
@@ -68,7 +63,7 @@ export function readSigner(
 }
 
 /** A file with a JWT and a seed, or with the seed of an nkey. */
-function readCredentials(file: string): FleetCredentials {
+function readCredentials(file: string): NonNullable<FleetConnectionOptions['credentials']> {
   const text = readSecret(file, 'credentials')
   return text.includes('BEGIN NATS USER JWT') ? { kind: 'creds', text } : { kind: 'nkey', seed: text.trim() }
 }

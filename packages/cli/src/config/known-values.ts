@@ -2,17 +2,15 @@
 // command line, so that `stoke --help` loads no other package. Export only plain values here, because an instance of a
 // copied class is not an instance of the original class.
 export {
+  CALL_TIMEOUT_MS,
   CAPABILITY_FORMS,
   CATALOG_FORMAT_NAMES,
   DECISION_VERBS,
-  DEFAULT_CALL_MS,
-  DEFAULT_CATALOG_FORMAT,
-  DEFAULT_CATALOG_TOKENS,
+  DEFAULT_CATALOG,
   DEFAULT_HISTORY_LENGTH,
   defined,
   EXPLANATION_STEPS,
   GRANT_VERBS,
-  LONGEST_CALL_MS,
 } from '@skillstoke/core/internal'
 export { defaultStateDirectory } from '@skillstoke/core/node'
 export { RETRIEVAL_MODES } from '@skillstoke/mcp/source'

@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path'
 import type { RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
-import type { RetrievalMode } from '@skillstoke/mcp/source'
-import type { GitUpdate } from '@skillstoke/sources'
+import type { McpServerOptions } from '@skillstoke/mcp/source'
+import type { GitOptions } from '@skillstoke/sources'
 import type { z as Zod } from 'zod'
 import { UsageError } from '../terminal/exit-code.ts'
 import { defined, GIT_UPDATES, RETRIEVAL_MODES } from './known-values.ts'
@@ -15,10 +15,10 @@ export type SourceKindName = (typeof SOURCE_KIND_NAMES)[number]
 /** The settings of a remote source: a field with the name of its kind, and the options for this kind. */
 export interface ConfigSource extends Readonly<Partial<Record<SourceKindName, string | undefined>>> {
   readonly ref?: string | undefined
-  readonly update?: GitUpdate | undefined
+  readonly update?: GitOptions['update']
   readonly digest?: string | undefined
   readonly path?: string | undefined
-  readonly retrieval?: RetrievalMode | undefined
+  readonly retrieval?: McpServerOptions['retrieval']
   readonly packages?: readonly string[] | undefined
   readonly channel?: string | undefined
   readonly trustedKeys?: readonly string[] | undefined

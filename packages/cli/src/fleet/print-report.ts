@@ -1,10 +1,12 @@
 import { shortDigest } from '@skillstoke/core/internal'
-import type { PublishedSkill, PublishReport } from '@skillstoke/fleet'
+import type { PublishReport } from '@skillstoke/fleet'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
 import { formatTable, toTerminalLine } from '../terminal/output.ts'
 
-const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
+type Outcome = PublishReport['skills'][number]['outcome']
+
+const OUTCOMES: Readonly<Record<Outcome, string>> = {
   published: 'published',
   unchanged: 'unchanged',
   removed: 'removed',
@@ -13,7 +15,7 @@ const OUTCOMES: Readonly<Record<PublishedSkill['outcome'], string>> = {
 }
 
 /** The outcomes that change a channel. */
-const CHANGES: readonly PublishedSkill['outcome'][] = ['published', 'removed']
+const CHANGES: readonly Outcome[] = ['published', 'removed']
 
 /** Answers what a change did. */
 export function toAnswer(report: PublishReport, isDryRun = false): Answer {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
-import { type AgentState, type FleetReport, FleetStatus } from '@skillstoke/fleet'
+import { type FleetReport, FleetStatus } from '@skillstoke/fleet'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../terminal/exit-code.ts'
 import { formatTable, paint, printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
@@ -74,7 +74,7 @@ async function showOnce(reader: FleetStatus, isJson: boolean): Promise<void> {
   }
 }
 
-const COLORS: Readonly<Record<AgentState, Parameters<typeof paint>[0]>> = {
+const COLORS: Readonly<Record<keyof FleetReport['counts'], Parameters<typeof paint>[0]>> = {
   current: 'green',
   behind: 'yellow',
   held: 'yellow',

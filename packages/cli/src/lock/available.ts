@@ -8,7 +8,7 @@ import {
   type SkillReport,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { type FolderFile, findHiddenIn, toMessage } from '@skillstoke/core/internal'
+import { findHiddenIn, type replaceFolder, toMessage } from '@skillstoke/core/internal'
 import { directory, nodeHasher } from '@skillstoke/core/node'
 import type { SkillSource } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
@@ -25,7 +25,7 @@ export interface Available extends AsyncDisposable {
   readonly skills: readonly Skill[]
   /** Errors in skills that cannot be served. These skills cannot be copied. */
   readonly faults: readonly Diagnostic[]
-  read(skill: Skill): Promise<readonly FolderFile[]>
+  read(skill: Skill): Promise<Parameters<typeof replaceFolder>[1]>
   /** Returns the files and folders in the folder of a skill that are not part of the skill, sorted. */
   findLeftOut(skill: Skill): Promise<readonly string[]>
   /** Returns the other folders of the source that have a skill of the same name, sorted. */
@@ -164,7 +164,7 @@ function isFolder(flag: string): boolean {
 // Diagnostic codes which mean that the source still shows an older state.
 const STALE: ReadonlySet<string> = new Set(['REF_MISSING', 'PATH_MISSING'])
 
-async function readAll(skill: Skill, skills: SkillRuntime): Promise<readonly FolderFile[]> {
+async function readAll(skill: Skill, skills: SkillRuntime): ReturnType<Available['read']> {
   return await Promise.all(
     skill.files.map(async ({ path, isExecutable }) => ({
       path,

@@ -1,8 +1,10 @@
 import type { SkillRuntime } from '@skillstoke/core'
-import { SKILL_STATUSES } from '@skillstoke/core/internal'
-import { COUNTERS, type CounterName, followTelemetry } from '@skillstoke/core/internal/node'
+import { countSkills } from '@skillstoke/core/internal'
+import { COUNTERS, followTelemetry } from '@skillstoke/core/internal/node'
 import { publishEvents } from '@skillstoke/core/node'
 import type * as PromClient from 'prom-client'
+
+type CounterName = keyof typeof COUNTERS
 
 /** Names of the labels of each counter. */
 const LABELS: Readonly<Record<CounterName, readonly string[]>> = {
@@ -82,9 +84,8 @@ async function renderGauges(skills: SkillRuntime, library: typeof PromClient): P
   gauge('generation', 'Number of the current generation in this process').set(current.number)
   gauge('sessions', 'Number of open conversations').set(skills.sessions().length)
   const byStatus = gauge('skills', 'Number of skills found, by status', ['status'])
-  const reports = current.reports()
-  for (const status of SKILL_STATUSES)
-    byStatus.set({ status }, reports.filter(report => report.status === status).length)
+  for (const [status, count] of Object.entries(countSkills(skills, []).counts))
+    byStatus.set({ status }, count)
   const up = gauge('source_up', 'Whether the last read of a source succeeded (1 or 0)', ['source'])
   const failures = gauge('source_failures', 'Failed reads since the last successful read', ['source'])
   const mode = gauge('source_mode', 'How changes of a source are detected', ['source', 'mode'])

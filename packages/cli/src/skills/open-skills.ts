@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { createSkillRuntime, SkillError, type SkillRuntime, type SkillRuntimeOptions } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import { directory, nodeHasher } from '@skillstoke/core/node'
-import type { PollingMode, ScriptCapability, SkillSource, WatchingMode } from '@skillstoke/core/source'
+import type { RemoteSourceOptions, ScriptCapability, SkillSource } from '@skillstoke/core/source'
 import type { FleetSource } from '@skillstoke/fleet'
 import type { ChildProcesses } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
@@ -20,12 +20,12 @@ import { warnAboutState } from './state-warnings.ts'
 
 export interface OpenOptions {
   /** `off` reads the sources only once. `auto` also watches the sources for changes. */
-  readonly watching: Exclude<WatchingMode, 'polling'>
+  readonly watching: 'auto' | 'off'
   /**
    * Whether remote sources are polled. With `manual`, a source is fetched only if the state directory has no copy of
    * it. @default as `watching`
    */
-  readonly polling?: PollingMode
+  readonly polling?: RemoteSourceOptions['polling']
   /** Whether the command fails if the state directory cannot be opened. @default false */
   readonly needsState?: boolean
   /** Whether the command reports an unreadable root. If false, the command fails instead. @default false */

@@ -24,6 +24,11 @@ export function toApproveCommand(skill: WaitingSkill, { options }: Config): stri
   return `${findProgramName()} ${toTerminalLine(toCommandLine(words))}${note}`
 }
 
+/** Returns the diagnostics about invisible text and about names that look like other names. */
+export function doubtsAbout({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): readonly Diagnostic[] {
+  return diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT' || code === 'NAME_LOOKALIKE')
+}
+
 /** Whether a skill has invisible characters, or scripts that are not text. */
 export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): boolean {
   return diagnostics.some(({ code }) => code === 'HIDDEN_TEXT')

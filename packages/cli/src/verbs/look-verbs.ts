@@ -1,10 +1,5 @@
 import { type Command, Option } from 'commander'
-import {
-  CATALOG_FORMAT_NAMES,
-  DEFAULT_CATALOG_FORMAT,
-  DEFAULT_CATALOG_TOKENS,
-  EXPLANATION_STEPS,
-} from '../config/known-values.ts'
+import { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG, EXPLANATION_STEPS } from '../config/known-values.ts'
 import { act } from './act.ts'
 import { parseCount, withScopeOptions, withSharedOptions } from './verb-options.ts'
 
@@ -56,11 +51,11 @@ function addRender(program: Command): void {
     .description('print the catalog that a new conversation would get')
     .option(
       '--max-tokens <count>',
-      `maximum size of the catalog in tokens (default: ${DEFAULT_CATALOG_TOKENS})`,
+      `maximum size of the catalog in tokens (default: ${DEFAULT_CATALOG.maxTokens})`,
       parseCount,
     )
     .addOption(
-      new Option('--format <name>', `catalog format (default: ${DEFAULT_CATALOG_FORMAT})`).choices(
+      new Option('--format <name>', `catalog format (default: ${DEFAULT_CATALOG.format})`).choices(
         CATALOG_FORMAT_NAMES,
       ),
     )

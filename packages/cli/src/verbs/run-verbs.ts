@@ -1,11 +1,11 @@
 import type { GrantVerb } from '@skillstoke/core/internal'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { GrantFlags } from '../commands/grant.ts'
-import { CAPABILITY_FORMS, DEFAULT_CALL_MS, GRANT_VERBS, LONGEST_CALL_MS } from '../config/known-values.ts'
+import { CALL_TIMEOUT_MS, CAPABILITY_FORMS, GRANT_VERBS } from '../config/known-values.ts'
 import { act } from './act.ts'
 import { withSandboxOption, withSharedOptions } from './verb-options.ts'
 
-const MAX_SECONDS = LONGEST_CALL_MS / 1_000
+const MAX_SECONDS = CALL_TIMEOUT_MS.longest / 1_000
 
 /** Adds the verbs that run scripts, and those that grant and revoke capabilities. */
 export function addRunVerbs(program: Command): void {
@@ -22,7 +22,7 @@ function addRun(program: Command): void {
     .option('--input <json>', 'input of the command: JSON, @file.json, or - for standard input')
     .option(
       '--timeout <seconds>',
-      `time limit in seconds, at most ${MAX_SECONDS} (default: ${DEFAULT_CALL_MS / 1_000})`,
+      `time limit in seconds, at most ${MAX_SECONDS} (default: ${CALL_TIMEOUT_MS.default / 1_000})`,
       parseSeconds,
     )
     .option('--watch', 'run again after each save')

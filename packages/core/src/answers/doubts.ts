@@ -14,23 +14,17 @@ export interface WaitingRow extends SkillRow {
 
 /** Lists the revisions that wait for approval, with all that a reviewer has to know. */
 export async function listWaiting(skills: SkillRuntime): Promise<readonly WaitingRow[]> {
-  const rows = skills.review.pending().map(async report => ({
-    ...toRow(report),
-    newCapabilities: capabilitiesOf(report, skills),
-    unreported: await findUnreported(report, skills),
-  }))
-  return await Promise.all(rows)
+  return await Promise.all(skills.review.pending().map(report => describeWaiting(report, skills)))
 }
 
-/** Returns the diagnostics about invisible text and about names that look like other names. */
-export function doubtsAbout({ diagnostics }: Pick<SkillReport, 'diagnostics'>): readonly Diagnostic[] {
-  return diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT' || code === 'NAME_LOOKALIKE')
-}
-
-/** Returns the capabilities that the newest revision declares and the served revision does not. */
-export function capabilitiesOf(report: SkillReport, skills: SkillRuntime): readonly string[] {
+/** Describes a revision that waits for approval. */
+export async function describeWaiting(report: SkillReport, skills: SkillRuntime): Promise<WaitingRow> {
   const { skill, live } = skills.review.revisionsOf(report)
-  return skill === undefined ? [] : describeNewCapabilities(live, skill)
+  return {
+    ...toRow(report),
+    newCapabilities: skill === undefined ? [] : describeNewCapabilities(live, skill),
+    unreported: await findUnreported(report, skills),
+  }
 }
 
 /**

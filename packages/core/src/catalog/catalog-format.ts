@@ -73,8 +73,6 @@ export const CATALOG_FORMAT_NAMES: readonly CatalogFormatName[] = Object.freeze(
   Object.keys(CATALOG_FORMATS) as CatalogFormatName[],
 )
 
-export const DEFAULT_CATALOG_FORMAT: CatalogFormatName = 'agentskills-xml'
-
 /**
  * Returns the location of a skill for the catalog: a path if commands run on this machine, otherwise the URI that the MCP
  * server answers.

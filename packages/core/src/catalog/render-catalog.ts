@@ -5,7 +5,6 @@ import {
   CATALOG_FORMATS,
   type CatalogFormat,
   type CatalogFormatName,
-  DEFAULT_CATALOG_FORMAT,
 } from './catalog-format.ts'
 
 /** Counts the tokens of a text. For a model with another tokenizer, the count is only an estimate. */
@@ -32,8 +31,11 @@ export const CATALOG_OPTIONS: KnownOptions<CatalogOptions> = {
   countTokens: true,
 }
 
-/** The default budget: two percent of a context of 200,000 tokens. */
-export const DEFAULT_CATALOG_TOKENS = 4_000
+/** The default catalog. Its budget is two percent of a context of 200,000 tokens. */
+export const DEFAULT_CATALOG: { readonly format: CatalogFormatName; readonly maxTokens: number } = {
+  format: 'agentskills-xml',
+  maxTokens: 4_000,
+}
 
 /** The names and descriptions for one agent, as text for its system prompt. */
 export interface SkillCatalog {
@@ -65,10 +67,10 @@ export interface SkillCatalog {
  */
 export function renderCatalog(skills: readonly Skill[], options: CatalogOptions = {}): SkillCatalog {
   checkOptions('renderCatalog()', options, CATALOG_OPTIONS)
-  const { format = DEFAULT_CATALOG_FORMAT } = options
+  const { format = DEFAULT_CATALOG.format } = options
   if (skills.length === 0) return Object.freeze({ text: '', tokens: 0, listed: [], omitted: [] })
   const countTokens = options.countTokens ?? approximateTokens
-  const maxTokens = options.maxTokens ?? DEFAULT_CATALOG_TOKENS
+  const maxTokens = options.maxTokens ?? DEFAULT_CATALOG.maxTokens
   const names = skills.map(skill => skill.name)
   const render: CatalogFormat = typeof format === 'function' ? format : CATALOG_FORMATS[format]
   const renderFirst = (count: number): string =>

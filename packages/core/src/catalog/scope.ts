@@ -38,7 +38,7 @@ const EVERYTHING: ScopeTest = () => true
  * // prints true false false
  * ```
  */
-export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
+export function createScopeTest(scope: SkillScope | undefined): (name: string) => boolean {
   if (scope !== undefined) checkScope(scope)
   const own = createOwnTest(scope)
   if (scope?.outer === undefined) return own

@@ -1,7 +1,8 @@
 import type { Dirent, Stats } from 'node:fs'
+import { type FileKind, toCompact } from '../fs/file-system.ts'
 import { SkillError } from '../index.ts'
-import { isInside, quote, toCompact, toMessage } from '../internal-entry.ts'
-import type { DirectoryEntry, FileKind, FileReadOptions, FileStat } from '../source-entry.ts'
+import { isInside, quote, toMessage } from '../internal-entry.ts'
+import type { DirectoryEntry, FileReadOptions, FileStat } from '../source-entry.ts'
 
 const EXECUTABLE_BY_OWNER = 0o100
 const KIND_BITS = 0o170000

@@ -1,16 +1,9 @@
 import { statfsSync, watch } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import type { Awaitable, FileSystem } from '../fs/file-system.ts'
 import { SkillError } from '../index.ts'
 import { quote, toMessage } from '../internal-entry.ts'
-import type {
-  Awaitable,
-  DirectoryEntry,
-  FileReadOptions,
-  FileStat,
-  FileWriteOptions,
-  OpenedFile,
-  WritableFileSystem,
-} from '../source-entry.ts'
+import type { FileReadOptions, FileWriteOptions, WritableFileSystem } from '../source-entry.ts'
 import { moveInside, removeInside, writeWhole } from './atomic-write.ts'
 import { directFiles } from './direct-files.ts'
 import { describeHeld, isLinux, isNode, isWindows, toSkillError } from './disk-facts.ts'
@@ -77,19 +70,19 @@ export class NodeFileSystem implements WritableFileSystem {
     if (isLinux && isNode) this.drain = drainEvents
   }
 
-  list(path: string): Awaitable<readonly DirectoryEntry[]> {
+  list(path: string): ReturnType<FileSystem['list']> {
     return this.#call(path, files => files.list(path))
   }
 
-  stat(path: string): Awaitable<FileStat> {
+  stat(path: string): ReturnType<FileSystem['stat']> {
     return this.#call(path, files => files.stat(path))
   }
 
-  resolve(path: string): Awaitable<string> {
+  resolve(path: string): ReturnType<FileSystem['resolve']> {
     return this.#call(path, files => files.resolve(path))
   }
 
-  read(path: string, options: FileReadOptions): Awaitable<OpenedFile> {
+  read(path: string, options: FileReadOptions): ReturnType<FileSystem['read']> {
     return this.#call(path, files => files.read(path, options))
   }
 

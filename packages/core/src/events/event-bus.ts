@@ -59,10 +59,8 @@ export type SkillProblem = Pick<
   'name' | 'source' | 'location' | 'status' | 'serving' | 'diagnostics'
 >
 
-export type SkillEventName = keyof SkillEvents
-export type SkillEventHandler<Name extends SkillEventName> = (
-  payload: SkillEvents[Name],
-) => void | Promise<void>
+type SkillEventName = keyof SkillEvents
+type SkillEventHandler<Name extends SkillEventName> = (payload: SkillEvents[Name]) => void | Promise<void>
 
 /**
  * The receiver of events. The bus of this package reaches only handlers in the same process. A custom bus may forward
@@ -83,9 +81,12 @@ export type SkillEventHandler<Name extends SkillEventName> = (
  */
 export interface EventBus {
   /** Adds a handler. Returns a function that removes the handler. */
-  on<Name extends SkillEventName>(name: Name, handler: SkillEventHandler<Name>): () => void
+  on<Name extends keyof SkillEvents>(
+    name: Name,
+    handler: (payload: SkillEvents[Name]) => void | Promise<void>,
+  ): () => void
   /** Emits an event. Resolves when every handler is done. Never rejects. */
-  emit<Name extends SkillEventName>(name: Name, payload: SkillEvents[Name]): Promise<void>
+  emit<Name extends keyof SkillEvents>(name: Name, payload: SkillEvents[Name]): Promise<void>
 }
 
 export interface InProcessEventBusOptions {

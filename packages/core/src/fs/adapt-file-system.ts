@@ -3,14 +3,7 @@ import { type Clock, LATE, systemClock, untilAborted, waitAtMost } from '../host
 import { isInside } from '../is-inside.ts'
 import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
-import type {
-  DirectoryEntry,
-  FileKind,
-  FileReadOptions,
-  FileStat,
-  FileSystem,
-  OpenedFile,
-} from './file-system.ts'
+import type { DirectoryEntry, FileReadOptions, FileStat, FileSystem, OpenedFile } from './file-system.ts'
 
 /** Kind, size and modification time of one file or directory. */
 export interface SimpleStat {
@@ -31,7 +24,7 @@ export interface SimpleStat {
  * exists at the path, a method throws or returns `undefined`.
  */
 export interface SimpleFiles {
-  list(path: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[] | undefined>
+  list(path: string): Promise<readonly DirectoryEntry[] | undefined>
   stat(path: string): Promise<SimpleStat | undefined>
   /**
    * Reads the whole file. The method may stop as soon as it has read one byte more than `maxBytes`. The method should

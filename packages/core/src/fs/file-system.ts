@@ -72,16 +72,16 @@ export interface FileSystem {
    */
   readonly identity?: string
   /** Returns the entries of a directory in any order. */
-  list(path: string): Awaitable<readonly DirectoryEntry[]>
+  list(path: string): readonly DirectoryEntry[] | PromiseLike<readonly DirectoryEntry[]>
   /** Returns the size, times and inode of the file or directory at the path. Follows links. */
-  stat(path: string): Awaitable<FileStat>
+  stat(path: string): FileStat | PromiseLike<FileStat>
   /**
    * Opens the file, verifies that the opened file is a regular file inside `options.inside`, and then reads the whole
    * file.
    */
-  read(path: string, options: FileReadOptions): Awaitable<OpenedFile>
+  read(path: string, options: FileReadOptions): OpenedFile | PromiseLike<OpenedFile>
   /** Returns the path with all links resolved. */
-  resolve(path: string): Awaitable<string>
+  resolve(path: string): string | PromiseLike<string>
   /**
    * Calls `onEvent` after each change of a direct child of the directory. One call may report several changes. The
    * watch is active when the method returns. This method is absent if the medium cannot report changes.

@@ -140,7 +140,7 @@ export interface DecisionStore {
    */
   move(origin: string, moves: readonly FolderMove[]): Promise<void>
   /** Returns the folders of all sources that have notes about texts of agents, even if all these texts are approved. */
-  listWritten(): readonly DecidedFolder[]
+  listWritten(): readonly (readonly [place: FolderPlace, decided: FolderDecisions])[]
   /** Returns every decision about a folder, oldest first. */
   list(place: FolderPlace): Promise<readonly RecordedDecision[]>
   /**
@@ -450,7 +450,7 @@ export class MemoryDecisions implements DecisionStore {
     moveFolders(this.#log, origin, moves)
   }
 
-  listWritten(): readonly DecidedFolder[] {
+  listWritten(): readonly (readonly [place: FolderPlace, decided: FolderDecisions])[] {
     return this.#folders.listWritten()
   }
 

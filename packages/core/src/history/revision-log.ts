@@ -56,7 +56,7 @@ export interface RevisionLog {
 export const DEFAULT_HISTORY_LENGTH = 100
 
 export interface MemoryRevisionLogOptions {
-  /** Steps kept per folder. @default DEFAULT_HISTORY_LENGTH */
+  /** Steps kept per folder. @default 100 */
   readonly maxRecords?: number
 }
 

@@ -125,7 +125,11 @@ export class SkillHistory {
    * console.log(fields.map(({ field }) => field), isBodyChanged) // prints [ 'description' ] false
    * ```
    */
-  async diff(target: SkillTarget, from?: string, to?: string): Promise<RevisionDiff & RevisionPair> {
+  async diff(
+    target: SkillTarget,
+    from?: string,
+    to?: string,
+  ): Promise<RevisionDiff & { readonly before: Skill | undefined; readonly after: Skill }> {
     const { place, name, serving, newest = serving } = await this.#find(target)
     const after = to === undefined ? newest : findRevision(to, await this.#revisions(place))
     if (after === undefined)
@@ -374,9 +378,4 @@ interface Known {
   /** Revision of the newest text; absent when the text is broken or the folder was removed. */
   readonly newest: Digest | undefined
   readonly isGone: boolean
-}
-
-export interface RevisionPair {
-  readonly before: Skill | undefined
-  readonly after: Skill
 }

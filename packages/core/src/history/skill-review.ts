@@ -120,7 +120,10 @@ export class SkillReview {
   }
 
   /** Returns two skills for a folder: its newest text and its served revision. */
-  revisionsOf({ source, name, location, serving }: SkillReport): FolderRevisions {
+  revisionsOf({ source, name, location, serving }: SkillReport): {
+    readonly skill: Skill | undefined
+    readonly live: Skill | undefined
+  } {
     const { registry } = this.#options
     const origin = registry.findSource(source)?.origin
     const skill = origin === undefined ? undefined : registry.findNewest({ origin, location })
@@ -461,13 +464,6 @@ export class SkillReview {
     }
     return { report, place: { origin, location: report.location } }
   }
-}
-
-export interface FolderRevisions {
-  /** The newest text; absent when it is broken. */
-  readonly skill: Skill | undefined
-  /** The served revision; undefined when no revision of the folder is served. */
-  readonly live: Skill | undefined
 }
 
 /** The folder that a target names. */

@@ -6,8 +6,6 @@ export type DuplicateChooser = (candidates: readonly Skill[]) => Skill
 /** The named policies that pick a winner and do not report the other skills as errors. */
 export const DUPLICATE_WINNERS = ['first-wins', 'last-wins'] as const
 
-export type DuplicateWinner = (typeof DUPLICATE_WINNERS)[number]
-
 /** The named policies. */
 export const DUPLICATE_POLICIES: readonly [...typeof DUPLICATE_WINNERS, 'error'] = [
   ...DUPLICATE_WINNERS,

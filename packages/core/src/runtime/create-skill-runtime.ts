@@ -1,6 +1,6 @@
+import { assertSupported } from '../assert-supported.ts'
 import { waitAtMost } from '../host.ts'
 import { assembleRuntime, type RuntimeParts } from './assemble-runtime.ts'
-import { assertSupported } from './assert-supported.ts'
 import { SkillRuntime } from './skill-runtime.ts'
 import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
 

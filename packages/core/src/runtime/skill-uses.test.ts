@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { SkillUse } from '../index.ts'
 import { createSkillRuntime, MemorySource, type SkillRuntime } from '../index.ts'
+import type { SkillUse } from '../tool/skill-use.ts'
 
 let source: MemorySource
 let skills: SkillRuntime

@@ -1,8 +1,9 @@
 import { defined } from '../defined.ts'
 import type { Digest } from '../skill/digest.ts'
+import type { ToolProgress } from '../tool/tool-definition.ts'
 import type { SkillCommand } from './command.ts'
 import type { CommandSwap } from './program-slot.ts'
-import type { CommandProgress, ScriptLine } from './script-runner.ts'
+import type { ScriptLine } from './script-runner.ts'
 
 /** The call that an event describes. */
 export interface ScriptCall {
@@ -30,7 +31,7 @@ export interface ScriptEvents {
   'commands:changed': CommandsChange
   /** A command or a script starts. */
   'command:started': ScriptCall
-  'command:progress': ScriptCall & CommandProgress
+  'command:progress': ScriptCall & ToolProgress
   /** A command or a script wrote a line. */
   'command:line': ScriptCall & ScriptLine
   'command:finished': ScriptCall & { readonly isError: boolean; readonly durationMs: number }

@@ -2,6 +2,7 @@ import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
+import type { ToolProgress } from '../tool/tool-definition.ts'
 import type { ScriptScan, ScriptText, SkillCommand } from './command.ts'
 
 /** The code of one revision of a skill. Its files never change. */
@@ -15,32 +16,21 @@ export interface ScriptProgram {
   readonly grants: readonly ScriptCapability[]
 }
 
-/** The progress of a command. */
-export interface CommandProgress {
-  readonly done: number
-  /** Total in the same unit as `done`; absent if the total is unknown. */
-  readonly total?: number
-  readonly message?: string
-}
-
 /** A line that a script wrote to stdout, to stderr or with `log`. */
 export interface ScriptLine {
   readonly stream: 'log' | 'stdout' | 'stderr'
   readonly text: string
 }
 
-/** Default time limit of a call in milliseconds, if the caller gives no `timeoutMs`. */
-export const DEFAULT_CALL_MS = 30_000
-
-/** The largest `timeoutMs` of a call, in milliseconds. */
-export const LONGEST_CALL_MS = 600_000
+/** The `timeoutMs` of a call: the default, and the largest that a caller may give. */
+export const CALL_TIMEOUT_MS = { default: 30_000, longest: 600_000 } as const
 
 export interface ScriptRunOptions {
   /** Aborts the run. The call rejects with `signal.reason`. */
   readonly signal?: AbortSignal
   /** Time limit in milliseconds, at most 600,000. @default 30,000 */
   readonly timeoutMs?: number
-  readonly onProgress?: (progress: CommandProgress) => void
+  readonly onProgress?: (progress: ToolProgress) => void
   readonly onLine?: (line: ScriptLine) => void
 }
 
@@ -82,13 +72,6 @@ export interface ScriptContainment {
   readonly detail: string
 }
 
-export interface ProgramLoadOptions {
-  /** False for background loads, which wait in a queue so that they do not delay urgent loads. @default true */
-  readonly isUrgent?: boolean
-  /** Aborts the load. The load then fails. */
-  readonly signal?: AbortSignal
-}
-
 /** Runs the code of skills in other processes than the host process. */
 export interface ScriptRunner {
   /** Returns the protection that is in effect on this machine. */
@@ -103,8 +86,15 @@ export interface ScriptRunner {
     known?: readonly string[],
     signal?: AbortSignal,
   ): Promise<ScriptScan>
-  /** Loads and checks the modules of a scan. Faults of a script are returned as diagnostics, not thrown. */
-  load(program: ScriptProgram, scan: ScriptScan, options?: ProgramLoadOptions): Promise<ProgramLoad>
+  /**
+   * Loads and checks the modules of a scan. Faults of a script are returned as diagnostics, not thrown. A load that is
+   * not urgent waits in a queue, so that it does not delay urgent loads. If the signal aborts, the load fails.
+   */
+  load(
+    program: ScriptProgram,
+    scan: ScriptScan,
+    options?: { readonly isUrgent?: boolean; readonly signal?: AbortSignal },
+  ): Promise<ProgramLoad>
   /** True if the path of a file looks like a program that `runFile` can run. */
   mayRun(path: string): boolean
   /**

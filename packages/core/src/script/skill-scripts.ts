@@ -23,7 +23,7 @@ import { toProgram } from './program-code.ts'
 import { describeShadowed, isSamePlace, type ProgramSlots, type UnloadStatus } from './program-slots.ts'
 import { type CommandsChange, toCommandsChange } from './script-events.ts'
 import {
-  LONGEST_CALL_MS,
+  CALL_TIMEOUT_MS,
   type LoadedProgram,
   type ScriptContainment,
   type ScriptFileRun,
@@ -61,7 +61,7 @@ const MAX_LOAD_WAIT_MS = 2_000
 
 const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
   signal: true,
-  timeoutMs: number(1, LONGEST_CALL_MS),
+  timeoutMs: number(1, CALL_TIMEOUT_MS.longest),
   onProgress: true,
   onLine: true,
 }

@@ -42,7 +42,6 @@ import { shareRuns } from './shared-run.ts'
 import type {
   MarkReason,
   SkillSource,
-  SourceHint,
   SourceReadContext,
   SourceReading,
   SourceState,
@@ -114,7 +113,7 @@ export class FileSource implements SkillSource {
   readonly #moved = new MovedFolders()
 
   #store: SkillStore | undefined
-  #onHint: ((hint: SourceHint) => void) | undefined
+  #onHint: ((area: string) => void) | undefined
   /** Absent while the root is unknown or empty. */
   #root: DirectoryNode | undefined
   #missingSince: number | undefined
@@ -159,7 +158,7 @@ export class FileSource implements SkillSource {
     this.#guard = new RootGuard(fileSystem, root, () => this.#onRootChange())
   }
 
-  watch(onHint: (hint: SourceHint) => void): SourceWatch {
+  watch(onHint: (area: string) => void): SourceWatch {
     this.#onHint = onHint
     if (this.#trust.usesEvents) this.#guard.start()
     return {
@@ -537,20 +536,20 @@ export class FileSource implements SkillSource {
   #onRootChange(): void {
     if (this.#root === undefined) this.#needsSweep = true
     else this.#work.mark(this.#root)
-    this.#onHint?.({ area: '' })
+    this.#onHint?.('')
   }
 
   #onWatchError(error: Error): void {
     this.#trust.noteFault(toMessage(error))
     this.#needsSweep = true
-    this.#onHint?.({ area: '' })
+    this.#onHint?.('')
   }
 
   #announce(node: DirectoryNode): void {
     if (!node.isAttached) return
     this.#work.announce(node)
     if (this.#work.isRestless(node)) return // read again later, without delaying other folders
-    this.#onHint?.({ area: areaOf(node) })
+    this.#onHint?.(areaOf(node))
   }
 
   /**

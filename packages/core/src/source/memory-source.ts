@@ -8,7 +8,6 @@ import type { SkillStore } from '../store/skill-store.ts'
 import { captureSkill, type FileContents, type SkillFolder } from './capture-skill.ts'
 import type {
   SkillSource,
-  SourceHint,
   SourceReadContext,
   SourceReading,
   SourceState,
@@ -61,7 +60,7 @@ export class MemorySource implements SkillSource {
   #store: SkillStore | undefined
   #contents: SourceContents = EMPTY_CONTENTS
   #isDirty = true
-  #onHint: ((hint: SourceHint) => void) | undefined
+  #onHint: ((area: string) => void) | undefined
 
   constructor(options: MemorySourceOptions, skills: readonly MemorySkill[] = []) {
     checkOptions('MemorySource', options, KNOWN)
@@ -95,7 +94,7 @@ export class MemorySource implements SkillSource {
     return isThere
   }
 
-  watch(onHint: (hint: SourceHint) => void): SourceWatch {
+  watch(onHint: (area: string) => void): SourceWatch {
     this.#onHint = onHint
     return { stop: () => (this.#onHint = undefined), hasHints: () => this.#isDirty }
   }
@@ -123,6 +122,6 @@ export class MemorySource implements SkillSource {
 
   #hint(area: string): void {
     this.#isDirty = true
-    this.#onHint?.({ area })
+    this.#onHint?.(area)
   }
 }

@@ -16,7 +16,6 @@ import { shareRuns } from './shared-run.ts'
 import type {
   MarkReason,
   SkillSource,
-  SourceHint,
   SourceReadContext,
   SourceReading,
   SourceState,
@@ -150,7 +149,7 @@ export class RemoteSource implements SkillSource {
   readonly #rules: RemoteContentsOptions
   readonly #contents: RemoteContents
   readonly #fetchNext = shareRuns(async () => await this.#fetch())
-  #onHint: ((hint: SourceHint) => void) | undefined
+  #onHint: ((area: string) => void) | undefined
   #stopNews: (() => void) | undefined
   /** The context of the last scan; `undefined` before the stored copy is restored. */
   #context: SourceReadContext | undefined
@@ -188,7 +187,7 @@ export class RemoteSource implements SkillSource {
     this.#contents = new RemoteContents(this.#rules)
   }
 
-  watch(onHint: (hint: SourceHint) => void): SourceWatch {
+  watch(onHint: (area: string) => void): SourceWatch {
     this.#onHint = onHint
     return { stop: () => (this.#onHint = undefined), hasHints: () => isUnread(this.#last) }
   }
@@ -278,7 +277,7 @@ export class RemoteSource implements SkillSource {
     const waitMs = isStored ? (this.#fetcher.storedWaitMs ?? 0) : firstWaitMs
     const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
     const isFailed = isStored && this.#last.outcome === 'failed'
-    if (isFailed) this.#onHint?.({ area: '' }) // the next scan reports the failure
+    if (isFailed) this.#onHint?.('') // the next scan reports the failure
     return isLate || isFailed
   }
 
@@ -350,7 +349,7 @@ export class RemoteSource implements SkillSource {
     } catch (thrown) {
       this.#last = { outcome: 'failed', thrown, isRead: false }
     }
-    if (this.#waiting === 0) this.#onHint?.({ area: '' })
+    if (this.#waiting === 0) this.#onHint?.('')
   }
 
   /** Runs work on the network. The signal aborts after the timeout, and when the source is closed. */

@@ -87,11 +87,6 @@ export interface SourceState {
   readonly unwatched?: number
 }
 
-/** A hint that something in an area may have changed. An area is usually the folder of a skill. */
-export interface SourceHint {
-  readonly area: string
-}
-
 /**
  * Why one folder is read again. `changed`: the folder may have changed. `lost`: the store has lost bytes of the folder,
  * so the source stores all its bytes again.
@@ -209,8 +204,11 @@ export interface SkillSource {
   read(context: SourceReadContext): Promise<SourceReading>
   /** Returns how the source detects changes now. */
   state(): SourceState
-  /** Starts to report hints. Called before the first scan. */
-  watch?(onHint: (hint: SourceHint) => void): SourceWatch
+  /**
+   * Starts to report hints. Called before the first scan. A hint says that something in an area may have changed. An area
+   * is usually the folder of a skill.
+   */
+  watch?(onHint: (area: string) => void): SourceWatch
   /**
    * Marks one folder, so that the next `hinted` scan reads it. If a source has no `mark()`, the host runs a full scan
    * instead.

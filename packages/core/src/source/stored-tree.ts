@@ -1,5 +1,4 @@
 import { SkillError } from '../errors.ts'
-import { pathInside } from '../is-inside.ts'
 import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -79,35 +78,6 @@ export async function restoreTree(
   if (revision === undefined || files === undefined || !files.every(({ digest }) => store.has(digest)))
     return undefined
   return toTree(revision, files, [], store)
-}
-
-/**
- * Lists the files of a tree below a folder, with paths relative to that folder. If a fetcher cannot fetch an entry now,
- * the fetcher uses this function to keep the stored files of the entry.
- *
- * @example
- * ```ts
- * import { listFilesBelow, MemorySkillStore, portableHasher, storeTree } from '@skillstoke/core/source'
- *
- * const file = (path: string) => ({ path, kind: 'file' as const, bytes: new Uint8Array(1), isExecutable: false })
- * const context = { store: new MemorySkillStore(), hasher: portableHasher }
- * const tree = storeTree('bucket:team', [file('greet/SKILL.md'), file('maps/SKILL.md')], context)
- * console.log((await listFilesBelow(tree, 'greet')).map(({ path }) => path)) // prints [ 'SKILL.md' ]
- * ```
- */
-export async function listFilesBelow(
-  tree: FileTree | undefined,
-  folder: string,
-  signal?: AbortSignal,
-): Promise<readonly FetchedFile[]> {
-  const files: FetchedFile[] = []
-  for (const file of tree?.files ?? []) {
-    const { path, kind, isExecutable } = file
-    const within = pathInside(folder, path)
-    if (within === undefined || kind !== 'file') continue
-    files.push({ path: within, kind, bytes: await file.read(signal), isExecutable })
-  }
-  return files
 }
 
 /**

@@ -1,17 +1,14 @@
+import { DecidedFolders, keyOf, moveFolders } from '../history/decisions.ts'
 import { SkillError } from '../index.ts'
 import {
   checkOptions,
-  DecidedFolders,
   type KnownOptions,
-  keyOfPlace as keyOf,
   Listeners,
   LONGEST_TIMER_MS,
-  moveFolders,
   number,
   toMessage,
 } from '../internal-entry.ts'
 import type {
-  DecidedFolder,
   DecisionStore,
   FolderDecisions,
   FolderMove,
@@ -169,7 +166,7 @@ class SqliteDecisions implements DecisionStore {
     this.#tell(made)
   }
 
-  listWritten(): readonly DecidedFolder[] {
+  listWritten(): ReturnType<DecisionStore['listWritten']> {
     return this.#folders.listWritten()
   }
 

@@ -1,14 +1,10 @@
-import { checkOptions, closeInTurn, type KnownOptions, silentLogger } from '../internal-entry.ts'
-import type {
-  DecisionStore,
-  MemoryRevisionLogOptions,
-  RevisionLog,
-  SkillState,
-  SkillStore,
-} from '../source-entry.ts'
+import type { MemoryRevisionLogOptions } from '../history/revision-log.ts'
+import { closeInTurn } from '../host.ts'
+import { checkOptions, type KnownOptions, silentLogger } from '../internal-entry.ts'
+import type { DecisionStore, RevisionLog, SkillState, SkillStore, WriteLock } from '../source-entry.ts'
 import { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 import { openRevisionLog } from './revision-log.ts'
-import { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
+import { openWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
 import { openSkillStore } from './sqlite-store.ts'
 import { defaultStateDirectory } from './state-directory.ts'
 
@@ -28,7 +24,7 @@ export interface OpenedState extends SkillState, AsyncDisposable {
   readonly store: SkillStore
   readonly decisions: DecisionStore
   readonly history: RevisionLog
-  readonly writeLock: SharedWriteLock
+  readonly writeLock: Required<WriteLock> & AsyncDisposable
   /**
    * Closes all four parts. A runtime that receives this state also closes it, even if `createSkillRuntime()` refuses
    * the options. Idempotent.

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
-import { checkOptions, DEFAULT_HISTORY_LENGTH, keyOfPlace, LOG_OPTIONS } from '../internal-entry.ts'
-import type { FolderPlace, MemoryRevisionLogOptions, RevisionLog, RevisionRecord } from '../source-entry.ts'
+import { keyOf } from '../history/decisions.ts'
+import { LOG_OPTIONS, type MemoryRevisionLogOptions } from '../history/revision-log.ts'
+import { checkOptions, DEFAULT_HISTORY_LENGTH } from '../internal-entry.ts'
+import type { FolderPlace, RevisionLog, RevisionRecord } from '../source-entry.ts'
 import { isUnwritable } from './private-database.ts'
 import { openStateDatabase, type StateDatabase, type StateFile } from './state-database.ts'
 
@@ -73,7 +75,7 @@ class SqliteRevisionLog implements RevisionLog {
 
   last(place: FolderPlace): RevisionRecord | undefined {
     if (!this.#state.isOpen) return undefined
-    return this.#waiting.findLast(each => keyOfPlace(each) === keyOfPlace(place)) ?? this.#lastWritten(place)
+    return this.#waiting.findLast(each => keyOf(each) === keyOf(place)) ?? this.#lastWritten(place)
   }
 
   #lastWritten({ origin, location }: FolderPlace): RevisionRecord | undefined {
@@ -86,7 +88,7 @@ class SqliteRevisionLog implements RevisionLog {
     const written = this.#state
       .all('SELECT body FROM revision WHERE id IN (SELECT max(id) FROM revision GROUP BY origin, location)')
       .map(toRecord)
-    return [...new Map([...written, ...this.#waiting].map(each => [keyOfPlace(each), each])).values()]
+    return [...new Map([...written, ...this.#waiting].map(each => [keyOf(each), each])).values()]
   }
 
   async append(records: readonly RevisionRecord[]): Promise<readonly RevisionRecord[]> {
@@ -121,7 +123,7 @@ class SqliteRevisionLog implements RevisionLog {
   }
 
   async list(place: FolderPlace): Promise<readonly RevisionRecord[]> {
-    const waiting = this.#waiting.filter(each => keyOfPlace(each) === keyOfPlace(place))
+    const waiting = this.#waiting.filter(each => keyOf(each) === keyOf(place))
     return [...waiting.toReversed(), ...this.#state.all(NEWEST, place.origin, place.location).map(toRecord)]
   }
 

@@ -2,15 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
+import { assertSupported } from '../assert-supported.ts'
 import { SkillError } from '../index.ts'
-import {
-  assertSupported,
-  checkOptions,
-  type KnownOptions,
-  number,
-  quote,
-  toMessage,
-} from '../internal-entry.ts'
+import { checkOptions, type KnownOptions, number, quote, toMessage } from '../internal-entry.ts'
 import { InProcessWriteLock, type WriteLock } from '../source-entry.ts'
 import { isUnwritable, openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
@@ -25,14 +19,8 @@ const KNOWN: KnownOptions<WriteLockOptions> = { timeoutMs: number(0) }
 const DEFAULT_TIMEOUT_MS = 10_000
 const MAX_PAUSE_MS = 20
 
-/** A reentrant lock that is shared by all processes with the same state directory. */
-export interface SharedWriteLock extends WriteLock, AsyncDisposable {
-  /** Idempotent. */
-  close(): Promise<void>
-}
-
 /**
- * Opens a lock. The lock is a write transaction of SQLite, so the kernel releases the lock when the process dies. The
+ * Opens a reentrant lock that is shared by all processes with the same state directory. The lock is a write transaction of SQLite, so the kernel releases the lock when the process dies. The
  * caller closes the lock after the last write. A lock can be opened on a read-only or full disk, but `run` throws
  * IO_FAILED until the disk is writable.
  * @throws {SkillError} INVALID_OPTION; IO_FAILED when the directory or the database cannot be used
@@ -49,7 +37,7 @@ export interface SharedWriteLock extends WriteLock, AsyncDisposable {
 export async function openWriteLock(
   stateDirectory: string,
   options: WriteLockOptions = {},
-): Promise<SharedWriteLock> {
+): Promise<Required<WriteLock> & AsyncDisposable> {
   checkOptions('openWriteLock()', options, KNOWN)
   assertSupported()
   const path = join(createStateDirectory(stateDirectory), 'write-lock.sqlite')

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
+import { assertSupported } from '../assert-supported.ts'
 import { SkillError } from '../index.ts'
-import { assertSupported, quote, toMessage } from '../internal-entry.ts'
+import { quote, toMessage } from '../internal-entry.ts'
 import {
   assertWhole,
   createOpener,

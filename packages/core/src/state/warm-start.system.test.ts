@@ -11,9 +11,10 @@ import {
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
+import type { Awaitable } from '../fs/file-system.ts'
 import { createSkillRuntime, SkillError, type SkillRuntime } from '../index.ts'
 import { collectGarbage, directory, NodeFileSystem, nodeHasher, openSkillStore } from '../node-entry.ts'
-import type { Awaitable, DirectoryEntry, FileReadOptions, OpenedFile } from '../source-entry.ts'
+import type { DirectoryEntry, FileReadOptions, OpenedFile } from '../source-entry.ts'
 import { FileSource, type FileSourceOptions, MemorySkillStore, systemClock } from '../source-entry.ts'
 
 /** Reads the disk and records the paths of listed folders and opened files. */

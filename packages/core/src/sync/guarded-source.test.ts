@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import { MemorySource } from '../source/memory-source.ts'
-import type { SkillSource, SourceHint, SourceWatch } from '../source/skill-source.ts'
+import type { SkillSource, SourceWatch } from '../source/skill-source.ts'
 
 const fail = (): never => {
   throw new Error('a fault')
@@ -12,7 +12,7 @@ const reject = (): Promise<never> => Promise.reject(new Error('a fault'))
 class FaultySource extends MemorySource {
   constructor(faults: Partial<SkillSource>, watchFaults: Partial<SourceWatch> = {}) {
     super({ label: 'faulty' }, [{ name: 'weak', description: 'Does it.', body: 'First.' }])
-    const watch = (onHint: (hint: SourceHint) => void): SourceWatch => ({
+    const watch = (onHint: (area: string) => void): SourceWatch => ({
       ...super.watch(onHint),
       ...watchFaults,
     })

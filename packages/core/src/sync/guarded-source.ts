@@ -1,7 +1,7 @@
 import { SkillError, toMessage } from '../errors.ts'
 import type { Logger } from '../host.ts'
 import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
-import type { MarkReason, SkillSource, SourceHint, SourceState, SourceWatch } from '../source/skill-source.ts'
+import type { MarkReason, SkillSource, SourceState, SourceWatch } from '../source/skill-source.ts'
 
 const NOTHING_FOUND: NotSkills = { found: [], isComplete: true }
 const INCOMPLETE: NotSkills = { found: [], isComplete: false }
@@ -29,7 +29,7 @@ export class GuardedSource {
   }
 
   /** Starts the watch of the source. Returns `undefined` if the source has no watch or the start fails. */
-  watch(onHint: (hint: SourceHint) => void): SourceWatch | undefined {
+  watch(onHint: (area: string) => void): SourceWatch | undefined {
     const watch = this.#call('watch', () => this.#source.watch?.(onHint), undefined)
     if (watch === undefined) return undefined
     return {

@@ -3,13 +3,7 @@ import { portableHasher, silentLogger } from '../host.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import { EMPTY_CONTENTS } from '../skill/source-contents.ts'
 import { DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
-import type {
-  SkillSource,
-  SourceHint,
-  SourceReadContext,
-  SourceReading,
-  SourceWatch,
-} from '../source/skill-source.ts'
+import type { SkillSource, SourceReadContext, SourceReading, SourceWatch } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { SourceSync } from './source-sync.ts'
@@ -29,7 +23,7 @@ class NotingSource implements SkillSource {
   readonly finals: boolean[] = []
   busy = false
   unsettled: readonly string[] = []
-  tell: (hint: SourceHint) => void = () => undefined
+  tell: (area: string) => void = () => undefined
   onRead: () => Promise<void> | void = () => undefined
 
   constructor(clock: FakeClock, settle: Partial<SettlePolicy>) {
@@ -48,7 +42,7 @@ class NotingSource implements SkillSource {
     this.reads.push('marked')
   }
 
-  watch(onHint: (hint: SourceHint) => void): SourceWatch {
+  watch(onHint: (area: string) => void): SourceWatch {
     this.tell = onHint
     return {
       stop: () => undefined,
@@ -131,7 +125,7 @@ describe('SourceSync', () => {
     const it = open()
     await start(it)
     for (let i = 0; i < 5; i++) {
-      it.source.tell({ area: 'pdf' })
+      it.source.tell('pdf')
       await it.clock.advance(10)
     }
     await it.clock.advance(100)
@@ -142,7 +136,7 @@ describe('SourceSync', () => {
   test('the settle times of a source have priority over the settle times of the runtime', async () => {
     const it = open({ settle: { settleMs: 300 } })
     await start(it)
-    it.source.tell({ area: 'pdf' })
+    it.source.tell('pdf')
     await it.clock.advance(299)
     expect(it.source.reads).toEqual([])
     await it.clock.advance(1)
@@ -155,10 +149,10 @@ describe('SourceSync', () => {
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
     it.source.onRead = () => promise
-    it.source.tell({ area: 'pdf' })
+    it.source.tell('pdf')
     await it.clock.advance(30)
-    it.source.tell({ area: 'pdf' })
-    it.source.tell({ area: 'pdf' })
+    it.source.tell('pdf')
+    it.source.tell('pdf')
     it.source.onRead = (): void => undefined
     resolve()
     await it.clock.advance(100)
@@ -231,7 +225,7 @@ describe('SourceSync', () => {
     // Simulates several git checkouts in quick succession. Between two checkouts, git releases its lock for a moment.
     for (let at = 0; at < 6_000; at += 10) {
       it.source.busy = at % 100 < 90
-      it.source.tell({ area: `skill-${at}` })
+      it.source.tell(`skill-${at}`)
       await it.clock.advance(10)
     }
     expect(it.source.finals).not.toContain(true)
@@ -240,7 +234,7 @@ describe('SourceSync', () => {
       it.source.busy = ++begun === 1
     }
     it.source.busy = false
-    it.source.tell({ area: 'pdf' })
+    it.source.tell('pdf')
     await it.clock.advance(300)
     expect(begun).toBe(1)
     await it.clock.advance(300)
@@ -254,7 +248,7 @@ describe('SourceSync', () => {
   test('an unsettled folder is read again, and only callers that need this folder wait, for at most 2 s', async () => {
     const it = open()
     await start(it)
-    it.source.tell({ area: 'pdf' })
+    it.source.tell('pdf')
     it.source.unsettled = ['pdf']
     const ended: string[] = []
     void it.sync.fresh().then(() => ended.push('fresh'))
@@ -273,7 +267,7 @@ describe('SourceSync', () => {
   test('close() ends all scans and timers of a source', async () => {
     const it = open()
     await start(it)
-    it.source.tell({ area: 'pdf' })
+    it.source.tell('pdf')
     const closed = it.sync.close()
     await it.clock.advance(0)
     await closed
@@ -294,7 +288,7 @@ test('a hinted scan does not schedule a new sweep', async () => {
   }
   await sync.start()
   for (let i = 0; i < 10; i++) {
-    source.tell({ area: 'pdf' })
+    source.tell('pdf')
     await clock.advance(10)
   }
   expect(source.reads.length).toBeGreaterThan(5)

@@ -150,8 +150,8 @@ export class SourceSync {
 
   /** Starts the watch and the first scan. Resolves when the first scan is visible or has failed. */
   async start(): Promise<void> {
-    this.#watch = this.#guarded.watch(hint => {
-      this.#settle.hint(hint.area)
+    this.#watch = this.#guarded.watch(area => {
+      this.#settle.hint(area)
       this.#start()
     })
     await this.#request({ depth: 'full' })

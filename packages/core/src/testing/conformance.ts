@@ -1,3 +1,9 @@
+/** One rule that every implementation of an interface must obey. `check` throws if the subject breaks the rule. */
+export interface ConformanceCase<Subject> {
+  readonly name: string
+  check(subject: Subject): Promise<void>
+}
+
 /** Throws if a condition of a conformance suite is false. */
 export function expect(condition: boolean, what: string): void {
   if (!condition) throw new Error(`expected: ${what}`)

@@ -1,11 +1,5 @@
 import type { EventBus, SkillEvents } from '../index.ts'
-import { expectEqual } from './conformance.ts'
-
-/** One rule that every event bus must obey; `check` throws if the bus breaks the rule. */
-export interface EventBusCase {
-  readonly name: string
-  check(bus: EventBus): Promise<void>
-}
+import { type ConformanceCase, expectEqual } from './conformance.ts'
 
 const batch = (generation: number): SkillEvents['skills:batch'] => ({
   generation,
@@ -27,7 +21,7 @@ const batch = (generation: number): SkillEvents['skills:batch'] => ({
  * }
  * ```
  */
-export const eventBusConformance: readonly EventBusCase[] = [
+export const eventBusConformance: readonly ConformanceCase<EventBus>[] = [
   {
     name: 'emit() calls the handlers of a name in order, and waits for slow handlers',
     async check(bus) {

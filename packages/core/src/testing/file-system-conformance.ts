@@ -1,6 +1,6 @@
 import { decodeUnmarkedText } from '../internal-entry.ts'
 import type { FileSystem, WritableFileSystem } from '../source-entry.ts'
-import { expect, expectCode, expectEqual } from './conformance.ts'
+import { type ConformanceCase, expect, expectCode, expectEqual } from './conformance.ts'
 
 /** A file system under test, with an empty folder in it. */
 export interface FileSystemSubject {
@@ -13,12 +13,6 @@ export interface FileSystemSubject {
   readonly put: (path: string, content: string | Uint8Array) => void | Promise<void>
   /** Removes a file or folder, without using the file system under test. */
   readonly remove: (path: string) => void | Promise<void>
-}
-
-/** One rule that every file system must obey; `check` throws if the file system breaks the rule. */
-export interface FileSystemCase {
-  readonly name: string
-  check(subject: FileSystemSubject): Promise<void>
 }
 
 const MAX = 1_000_000
@@ -39,7 +33,7 @@ const MAX = 1_000_000
  * }
  * ```
  */
-export const fileSystemConformance: readonly FileSystemCase[] = [
+export const fileSystemConformance: readonly ConformanceCase<FileSystemSubject>[] = [
   {
     name: 'list() returns the names and kinds of the direct entries of a folder',
     async check({ fileSystem, root, put }) {

@@ -5,12 +5,9 @@
 export { FakeClock } from './fake-clock.ts'
 
 // The rules of each interface as a list of test cases, for authors who implement the interface.
-export { type SourceCase, type SourceSubject, sourceConformance } from './source-conformance.ts'
-export {
-  type FileSystemCase,
-  type FileSystemSubject,
-  fileSystemConformance,
-} from './file-system-conformance.ts'
-export { type StoreCase, storeConformance } from './store-conformance.ts'
-export { type EventBusCase, eventBusConformance } from './event-bus-conformance.ts'
-export { type ScriptRunnerCase, scriptRunnerConformance } from './script-runner-conformance.ts'
+export type { ConformanceCase } from './conformance.ts'
+export { type SourceSubject, sourceConformance } from './source-conformance.ts'
+export { type FileSystemSubject, fileSystemConformance } from './file-system-conformance.ts'
+export { storeConformance } from './store-conformance.ts'
+export { eventBusConformance } from './event-bus-conformance.ts'
+export { scriptRunnerConformance } from './script-runner-conformance.ts'

@@ -1,11 +1,6 @@
 import { SkillError } from '../index.ts'
 import { portableHasher, type ScriptProgram, type ScriptRunner, type ScriptScan } from '../source-entry.ts'
-
-/** One rule that every runner must obey; `check` throws if the runner breaks the rule. */
-export interface ScriptRunnerCase {
-  readonly name: string
-  check(runner: ScriptRunner): Promise<void>
-}
+import type { ConformanceCase } from './conformance.ts'
 
 const HEAD = "import { defineCommand } from 'skillstoke/command'\n"
 
@@ -25,7 +20,7 @@ const HEAD = "import { defineCommand } from 'skillstoke/command'\n"
  * }
  * ```
  */
-export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
+export const scriptRunnerConformance: readonly ConformanceCase<ScriptRunner>[] = [
   {
     name: 'finds commands without running any code',
     async check(runner) {

@@ -8,7 +8,7 @@ import {
   type SourceContents,
   type SourceReading,
 } from '../source-entry.ts'
-import { expect, expectEqual } from './conformance.ts'
+import { type ConformanceCase, expect, expectEqual } from './conformance.ts'
 
 /** An empty source under test. */
 export interface SourceSubject {
@@ -17,12 +17,6 @@ export interface SourceSubject {
   readonly put: (path: string, content: string) => void | Promise<void>
   /** Removes a skill, without using the source. */
   readonly remove: (name: string) => void | Promise<void>
-}
-
-/** One rule that every source must obey; `check` throws if the source breaks the rule. */
-export interface SourceCase {
-  readonly name: string
-  check(subject: SourceSubject): Promise<void>
 }
 
 const text = (name: string, body = 'Body.'): string =>
@@ -44,7 +38,7 @@ const text = (name: string, body = 'Body.'): string =>
  * }
  * ```
  */
-export const sourceConformance: readonly SourceCase[] = [
+export const sourceConformance: readonly ConformanceCase<SourceSubject>[] = [
   {
     name: 'read() returns complete contents, sorted, with the label of the source',
     async check({ source, put }) {
@@ -128,7 +122,7 @@ export const sourceConformance: readonly SourceCase[] = [
     name: 'a source with events reports changes as hints, and reports nothing after stop()',
     async check({ source, put }) {
       const hints: string[] = []
-      const watch = source.watch?.(({ area }) => void hints.push(area))
+      const watch = source.watch?.(area => void hints.push(area))
       await read(source)
       if (watch === undefined || source.state().mode !== 'events') {
         watch?.stop()

@@ -1,12 +1,6 @@
 import { decodeUnmarkedText, digestOf, revisionOf } from '../internal-entry.ts'
 import { portableHasher, type SkillFile, type SkillStore } from '../source-entry.ts'
-import { expect } from './conformance.ts'
-
-/** One rule that every store must obey; `check` throws if the store breaks the rule. */
-export interface StoreCase {
-  readonly name: string
-  check(store: SkillStore): Promise<void>
-}
+import { type ConformanceCase, expect } from './conformance.ts'
 
 const encoder = new TextEncoder()
 
@@ -21,7 +15,7 @@ const encoder = new TextEncoder()
  * for (const { check } of storeConformance) await check(new MemorySkillStore())
  * ```
  */
-export const storeConformance: readonly StoreCase[] = [
+export const storeConformance: readonly ConformanceCase<SkillStore>[] = [
   {
     name: 'get() returns the bytes that were put under their digest',
     async check(store) {

@@ -27,6 +27,7 @@ export interface ToolContext {
   readonly callId?: string | undefined
 }
 
+/** The progress of a tool or of a command. */
 export interface ToolProgress {
   readonly done: number
   /** The final value of `done`; absent if unknown. */

@@ -41,7 +41,7 @@ export function readFields(
 ): { readonly values: ToolInput } | ToolResult {
   const known = Object.keys(properties)
   const unknown = Object.keys(input).filter(key => !known.includes(key) && !Object.hasOwn(aliases, key))
-  if (unknown.length > 0) return toolFailure(`${describeUnknownFields(unknown)}; ${listFields(known)}`)
+  if (unknown.length > 0) return toolFailure(`there is no field ${quoteAll(unknown)}; ${listFields(known)}`)
   const values: Record<string, unknown> = {}
   for (const [name, { type }] of Object.entries(properties)) {
     const names = [name, ...Object.keys(aliases).filter(alias => aliases[alias] === name)]
@@ -77,11 +77,6 @@ function describeNeeds(needs: Readonly<Record<string, string | undefined>>): str
   const names = Object.keys(needs).map(name => `"${name}"`)
   const example = Object.entries(needs).map(([name, value]) => `"${name}": ${showValue(value)}`)
   return `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} needed, for example {${example.join(', ')}}`
-}
-
-/** Describes the unknown fields of an input. */
-export function describeUnknownFields(unknown: readonly string[]): string {
-  return `there is no field ${quoteAll(unknown)}`
 }
 
 /** Describes the fields that an input may have. */

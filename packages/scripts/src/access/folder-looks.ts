@@ -1,7 +1,7 @@
 import { type BigIntStats, type Dirent, lstatSync, readlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { isRepository, isRepositoryEntry, type NamedEntry } from '@skillstoke/core/internal'
+import { isRepository, isRepositoryEntry } from '@skillstoke/core/internal'
 import { FolderCache } from '../folders/folder-cache.ts'
 import { identityOf } from './file-identity.ts'
 import { isGuardedName } from './guarded-names.ts'
@@ -109,7 +109,7 @@ async function list(folder: string): Promise<Listing> {
   }
 }
 
-function toNamedEntry(entry: Dirent): NamedEntry {
+function toNamedEntry(entry: Dirent): Parameters<typeof isRepository>[0][number] {
   const kind = entry.isFile() ? 'file' : entry.isDirectory() ? 'directory' : 'other'
   return { name: entry.name, kind }
 }

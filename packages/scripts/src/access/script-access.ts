@@ -2,7 +2,7 @@ import { lstat, readlink } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { SkillError } from '@skillstoke/core'
-import { type CapabilityForm, findCapabilityForm, quote } from '@skillstoke/core/internal'
+import { findCapabilityForm, quote } from '@skillstoke/core/internal'
 import type { ScriptCapability } from '@skillstoke/core/source'
 import { findScriptUser, isSuperuser, type ScriptUser } from '../process/script-user.ts'
 import { identityOf } from './file-identity.ts'
@@ -39,15 +39,16 @@ export interface ScriptAccess {
  * For each form of capability, the field of `ScriptAccess` that stores capabilities of this form. The type checker
  * reports a form without an entry.
  */
-const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
-  net: 'hasNetwork',
-  exec: 'hasPrograms',
-  'env:NAME': 'secrets',
-  'fs.read': 'readable',
-  'fs.write': 'writable',
-  'fs.read:path': 'readable',
-  'fs.write:path': 'writable',
-}
+const PART_OF_FORM: Readonly<Record<NonNullable<ReturnType<typeof findCapabilityForm>>, keyof ScriptAccess>> =
+  {
+    net: 'hasNetwork',
+    exec: 'hasPrograms',
+    'env:NAME': 'secrets',
+    'fs.read': 'readable',
+    'fs.write': 'writable',
+    'fs.read:path': 'readable',
+    'fs.write:path': 'writable',
+  }
 
 /** What the code of one skill may access. Recorded as long as this code may run. */
 export interface AccessInUse {

@@ -1,14 +1,13 @@
 import type { Diagnostic, SkillCommand } from '@skillstoke/core'
+import { defined, quote } from '@skillstoke/core/internal'
+import type { ScriptProgram, ScriptScan } from '@skillstoke/core/source'
+import type { CommandFrame } from '../child/frames.ts'
 import {
   checkCommandName,
   checkInputSchema,
-  defined,
-  quote,
   toCommandDescription,
   toCommandHints,
-} from '@skillstoke/core/internal'
-import type { ScriptProgram, ScriptScan } from '@skillstoke/core/source'
-import type { CommandFrame } from '../child/frames.ts'
+} from '../declared-command.ts'
 import { toFolderUrl } from '../folders/program-folder.ts'
 import type { Redaction } from './redact.ts'
 import type { LoadFrameOutcome } from './script-process.ts'

@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { type Digest, type SkillCommand, SkillError } from '@skillstoke/core'
 import {
-  DEFAULT_CALL_MS,
-  describeUnknownFields,
+  CALL_TIMEOUT_MS,
   LATE,
   listFields,
   quote,
@@ -112,7 +111,7 @@ export class PooledProgram implements LoadedProgram {
     options.signal?.throwIfAborted()
     if (this.#waiting.length >= MAX_WAITING)
       throw new SkillError('SCRIPT_REFUSED', `${this.#waiting.length} calls of the skill are waiting already`)
-    const { timeoutMs = DEFAULT_CALL_MS } = options
+    const { timeoutMs = CALL_TIMEOUT_MS.default } = options
     const deadline = performance.now() + timeoutMs
     this.#running++
     try {
@@ -389,7 +388,7 @@ function describeFaults(
   const known = typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
   const parts = [
     ...(missing.length === 0 ? [] : [`missing: ${quoteAll(missing)}`]),
-    ...(unknown.length === 0 ? [] : [describeUnknownFields(unknown)]),
+    ...(unknown.length === 0 ? [] : [`there is no field ${quoteAll(unknown)}`]),
     ...wrong.map(({ field, message }) => (field === '' ? message : `${quote(field)}: ${message}`)),
     `given: ${given.length === 0 ? 'nothing' : quoteAll(given)}`,
     listFields(known),

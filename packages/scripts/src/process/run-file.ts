@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
-import { DEFAULT_CALL_MS, defined, LATE, untilAborted, waitAtMost } from '@skillstoke/core/internal'
+import { CALL_TIMEOUT_MS, defined, LATE, untilAborted, waitAtMost } from '@skillstoke/core/internal'
 import { type ScriptFileRun, type ScriptRunOptions, systemClock } from '@skillstoke/core/source'
 import type { ContainedProcess } from './contained-process.ts'
 import { Output, type OutputLimits } from './output.ts'
@@ -25,7 +25,7 @@ const PIPE_GRACE_MS = 100
 export async function runProgram(
   program: ContainedProcess,
   { name, limits, redaction }: ShownProgram,
-  { signal, timeoutMs = DEFAULT_CALL_MS, onLine }: ScriptRunOptions,
+  { signal, timeoutMs = CALL_TIMEOUT_MS.default, onLine }: ScriptRunOptions,
 ): Promise<ScriptFileRun> {
   const { child } = program
   const ended = Promise.withResolvers<{ readonly code: number | null; readonly signal: string | null }>()

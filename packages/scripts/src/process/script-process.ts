@@ -3,10 +3,9 @@ import { randomInt } from 'node:crypto'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
 import { type SkillCommand, SkillError } from '@skillstoke/core'
 import {
-  DEFAULT_CALL_MS,
+  CALL_TIMEOUT_MS,
   defined,
   LATE,
-  LONGEST_CALL_MS,
   toMessage,
   untilAborted,
   waitAtMost,
@@ -194,12 +193,12 @@ export class ScriptProcess {
     scratchDirectory: string,
     options: ScriptRunOptions,
   ): Promise<CallFrameOutcome> {
-    const { signal, timeoutMs = DEFAULT_CALL_MS } = options
+    const { signal, timeoutMs = CALL_TIMEOUT_MS.default } = options
     signal?.throwIfAborted()
     // Random id, so a script cannot forge the answer to a later call.
     const id = randomInt(MAX_ID)
     const outcome = Promise.withResolvers<CallFrameOutcome>()
-    const limitMs = Math.min(timeoutMs, LONGEST_CALL_MS)
+    const limitMs = Math.min(timeoutMs, CALL_TIMEOUT_MS.longest)
     this.#stdout.reset()
     this.#stderr.reset()
     this.#call = { id, options, settle: outcome.resolve, bytes: 0, hasBegun: false }

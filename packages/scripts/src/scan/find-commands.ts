@@ -1,14 +1,13 @@
 import type { CallExpression, Comment, Expression, ObjectExpression } from '@babel/types'
 import type { Diagnostic } from '@skillstoke/core'
+import { defined, quote } from '@skillstoke/core/internal'
+import type { ScannedCommand } from '@skillstoke/core/source'
 import {
   checkCommandName,
   checkInputSchema,
-  defined,
-  quote,
   toCommandDescription,
   toCommandHints,
-} from '@skillstoke/core/internal'
-import type { ScannedCommand } from '@skillstoke/core/source'
+} from '../declared-command.ts'
 import { constantsOf, type Exported, exportsOf, isNoCommand } from './module-exports.ts'
 import { type ParsedModule, type Place, placeOf } from './parse-module.ts'
 import { LiteralReader, toField } from './read-literal.ts'

@@ -39,7 +39,7 @@ export interface ArchiveOptions extends RemoteOptions {
   readonly privateHosts?: readonly string[]
   /** Maximum size of the packed archive, in bytes. @default 50 MB */
   readonly maxBytes?: number
-  /** Limits for the content of the archive. @default DEFAULT_ARCHIVE_LIMITS */
+  /** Limits for the content of the archive. @default 20,000 entries and 100 MB */
   readonly archiveLimits?: Partial<ArchiveLimits>
 }
 

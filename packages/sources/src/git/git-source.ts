@@ -79,7 +79,7 @@ const KNOWN: KnownOptions<GitOptions> = {
   ...REMOTE_OPTIONS,
 }
 
-export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
+const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
 
 /**
  * Returns a source for the skills of a git repository. The source polls the repository for changes. Accepts `https`,

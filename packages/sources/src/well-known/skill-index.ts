@@ -1,5 +1,5 @@
 import { SkillError } from '@skillstoke/core'
-import { decodeStrictText, quote, showValue } from '@skillstoke/core/internal'
+import { decodeText, quote, showValue } from '@skillstoke/core/internal'
 
 /** One skill of an index. */
 export type IndexEntry =
@@ -30,7 +30,7 @@ const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 export function parseIndex(bytes: Uint8Array, base: URL): SkillIndex {
   let json: unknown
   try {
-    json = JSON.parse(decodeStrictText(bytes) ?? '')
+    json = JSON.parse(decodeText(bytes)?.replace(/^\ufeff/, '') ?? '')
   } catch (thrown) {
     throw new SkillError('IO_FAILED', `${base.href} is not valid JSON`, { cause: thrown })
   }

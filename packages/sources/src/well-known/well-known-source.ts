@@ -5,13 +5,14 @@ import {
   type KnownOptions,
   mapConcurrently,
   number,
+  pathInside,
   quote,
   toMessage,
 } from '@skillstoke/core/internal'
 import {
   type FetchContext,
   type FetchedFile,
-  listFilesBelow,
+  type FileTree,
   RemoteSource,
   refuseTreeEntry,
   restoreTree,
@@ -132,6 +133,18 @@ function createFetcher(site: Site): TreeFetcher {
       return tree.version === context.known?.version ? { notices } : { tree, notices }
     },
   }
+}
+
+/** Lists the files of a tree below a folder, with paths relative to that folder. */
+async function listFilesBelow(tree: FileTree | undefined, folder: string): Promise<readonly FetchedFile[]> {
+  const files: FetchedFile[] = []
+  for (const file of tree?.files ?? []) {
+    const { path, kind, isExecutable } = file
+    const within = pathInside(folder, path)
+    if (within === undefined || kind !== 'file') continue
+    files.push({ path: within, kind, bytes: await file.read(undefined), isExecutable })
+  }
+  return files
 }
 
 async function fetchIndex(

@@ -1,4 +1,4 @@
-import { SkillError } from '../errors.ts'
+import { SkillError } from './errors.ts'
 
 /** The oldest Node version that has `Promise.withResolvers` and needs no flag for `node:sqlite`. */
 const OLDEST_NODE = [22, 16] as const
