@@ -75,6 +75,8 @@ export interface DecisionMeta {
   /** Wall time in milliseconds since the epoch. */
   readonly at: number
   readonly note?: string
+  /** Identity of the folder, by which a later process finds the folder after a move. */
+  readonly identity?: string
 }
 
 export type RecordedDecision = SkillDecision & DecisionMeta
@@ -139,6 +141,8 @@ export interface DecisionStore {
    * itself and calls this method.
    */
   move(origin: string, moves: readonly FolderMove[]): Promise<void>
+  /** Returns the last known location of a folder with decisions, by the identity of the folder. */
+  locate?(origin: string, identity: string): string | undefined
   /** Returns the folders of all sources that have notes about texts of agents, even if all these texts are approved. */
   listWritten(): readonly (readonly [place: FolderPlace, decided: FolderDecisions])[]
   /** Returns every decision about a folder, oldest first. */
@@ -372,6 +376,8 @@ export type DecidedFolder = readonly [place: FolderPlace, decided: FolderDecisio
  */
 export class DecidedFolders {
   readonly #folders = new Map<string, FolderDecisions>()
+  /** Locations by the origin of the source and the identity of the folder. */
+  readonly #locations = new Map<string, string>()
   /** Cached result of `listWritten`; undefined after a change. */
   #written: readonly DecidedFolder[] | undefined
 
@@ -382,16 +388,25 @@ export class DecidedFolders {
   add({ place, decision }: MadeDecision): void {
     this.#written = undefined
     this.#folders.set(keyOf(place), withDecision(this.find(place), decision))
+    const { identity } = decision
+    if (identity !== undefined) this.#locations.set(`${place.origin}\0${identity}`, place.location)
+  }
+
+  /** Returns the location of a folder that has decisions or was moved. */
+  locate(origin: string, identity: string): string | undefined {
+    return this.#locations.get(`${origin}\0${identity}`)
   }
 
   move(origin: string, moves: readonly FolderMove[]): void {
     this.#written = undefined
     moveFolders(this.#folders, origin, moves)
+    for (const { identity, to } of moves) this.#locations.set(`${origin}\0${identity}`, to)
   }
 
   clear(): void {
     this.#written = undefined
     this.#folders.clear()
+    this.#locations.clear()
   }
 
   /**
@@ -448,6 +463,10 @@ export class MemoryDecisions implements DecisionStore {
   async move(origin: string, moves: readonly FolderMove[]): Promise<void> {
     this.#folders.move(origin, moves)
     moveFolders(this.#log, origin, moves)
+  }
+
+  locate(origin: string, identity: string): string | undefined {
+    return this.#folders.locate(origin, identity)
   }
 
   listWritten(): readonly (readonly [place: FolderPlace, decided: FolderDecisions])[] {

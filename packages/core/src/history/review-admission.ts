@@ -73,6 +73,11 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       decisions.record(placeOfSource(origin), note).catch(() => undefined)
     },
     moved: (origin, moves) => decisions.move(origin, moves),
+    locate: (origin, identity) => {
+      const location = decisions.locate?.(origin, identity)
+      const isDecided = location !== undefined && decisions.find({ origin, location }) !== undefined
+      return isDecided ? location : undefined
+    },
     standing: place => toStanding(decisions.find(place)),
     isLasting: decisions.isLasting === true,
   }

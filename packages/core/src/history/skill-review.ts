@@ -408,7 +408,8 @@ export class SkillReview {
   async #decide(place: FolderPlace, decision: SkillDecision, options: DecisionNote): Promise<DecidedSkill> {
     const { by, note } = options
     const { decisions, clock, registry } = this.#options
-    const meta = { by: by ?? 'somebody', at: clock.now(), ...defined({ note }) }
+    const identity = registry.findFolder(place)?.identity
+    const meta = { by: by ?? 'somebody', at: clock.now(), ...defined({ note, identity }) }
     // The log may contain a recent decision that another process made and this process has not received yet.
     const made = await decisions.list(place)
     const isLost = this.#reportOf(place)?.diagnostics.some(({ code }) => code === 'DECISIONS_LOST') === true

@@ -76,6 +76,11 @@ export interface AdmissionPolicy {
    * policy about these folders. Two folders may swap locations.
    */
   moved?(origin: string, moves: readonly FolderMove[]): Promise<void>
+  /**
+   * Returns the last known location of a folder with decisions, by the identity of the folder. The registry asks for
+   * folders that it does not know, because a folder may have been moved while no process ran.
+   */
+  locate?(origin: string, identity: string): string | undefined
   /** Called each time new contents of a source have become visible. */
   shown?(origin: string): void
   /**

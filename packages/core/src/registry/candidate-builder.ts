@@ -3,7 +3,7 @@ import type { Logger } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { SourceEntry } from '../skill/source-contents.ts'
+import type { SourceContents, SourceEntry } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { AdmissionPolicy, AdmissionVerdict, FolderPlace, StandingDecision } from './admission.ts'
@@ -87,6 +87,27 @@ export class CandidateBuilder {
   }
 
   /**
+   * Finds the folders whose decisions were recorded at another path, from which the folder is gone: it was moved while
+   * no process watched it.
+   */
+  findMissedMoves(
+    { origin }: CandidateSource,
+    { entries }: SourceContents,
+    fresh: readonly FreshEntry[],
+  ): readonly MovedFolder[] {
+    const { admission } = this.#options
+    if (admission.locate === undefined) return []
+    return fresh.flatMap(({ entry: { identity, location: to }, former }) => {
+      if (former !== undefined || identity === undefined) return []
+      const from = admission.locate?.(origin, identity)
+      if (from === undefined || from === to) return []
+      // A link to the folder has the same identity.
+      const isStillThere = entries.some(each => each.location === from && each.identity === identity)
+      return isStillThere ? [] : [{ identity, from, to }]
+    })
+  }
+
+  /**
    * Moves the notes and decisions about moved folders to the new paths. Two folders may swap paths. Another process
    * that shares the store may already have moved these notes and decisions.
    */
@@ -95,13 +116,14 @@ export class CandidateBuilder {
     const { origin } = slot
     const targets = new Set(moves.map(({ to }) => to))
     memory.look(origin)
-    for (const { from, to, former } of moves) {
-      this.#lastGood.remember(origin, to, former.folder.served)
+    const served = moves.map(({ from, former }) => former?.folder.served ?? this.#lastGood.find(origin, from))
+    for (const [index, { from, to }] of moves.entries()) {
+      this.#lastGood.remember(origin, to, served[index] ?? NOTHING_SERVED)
       if (targets.has(from)) continue
       this.#lastGood.remember(origin, from, NOTHING_SERVED)
       this.#lastGood.keepPinned(origin, from, undefined)
     }
-    for (const { from, to, former } of moves) if (former.isLost) memory.move(origin, from, to)
+    for (const { from, to, former } of moves) if (former?.isLost) memory.move(origin, from, to)
     try {
       const decided = moves.map(({ identity, from, to }) => ({ identity, from, to }))
       await admission.moved?.(origin, decided)
@@ -110,7 +132,7 @@ export class CandidateBuilder {
       for (const { from, to } of moves) memory.move(origin, from, to)
       return
     }
-    const lost = new Set(moves.flatMap(({ to, former }) => (former.isLost ? to : [])))
+    const lost = new Set(moves.flatMap(({ to, former }) => (former?.isLost ? to : [])))
     for (const { from, to } of moves)
       for (const location of [from, to])
         if (!lost.has(location) && admission.standing?.({ origin, location }) === undefined)

@@ -24,7 +24,8 @@ export interface PairedEntries {
 
 /** A folder with a new path. */
 export interface MovedFolder extends FolderMove {
-  readonly former: Candidate
+  /** Absent if the folder was moved while this process did not watch it. */
+  readonly former?: Candidate
 }
 
 /**

@@ -360,10 +360,11 @@ export class SkillRegistry {
     // Read the decisions first, because an agent in another process records each write before it writes the file.
     this.#builder.refresh()
     const paired = pairWithCandidates(slot.candidates, contents.entries)
+    const moves = [...paired.moves, ...this.#builder.findMissedMoves(slot, contents, paired.fresh)]
     slot.fault = undefined
     slot.isFirst ??= !this.#lastGood.isKnown(slot.origin)
     await this.#slices.pauseIfDue()
-    await this.#apply(slot, contents, paired)
+    await this.#apply(slot, contents, { ...paired, moves })
     slot.isFirst = false
     this.#lastGood.markKnown(slot.origin)
     this.#builder.noteShown(slot.origin)

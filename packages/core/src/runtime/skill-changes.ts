@@ -187,7 +187,8 @@ export class SkillChanges implements RevisionRestorer {
     const by = author.name ?? 'an agent'
     this.#recorder?.expect(place, digest, { author: { kind: 'agent', name: by }, cause: 'write' })
     if (agentWrites === 'live') return this.#noteLive(place, path)
-    const where = defined({ conversation: author.conversation })
+    const identity = this.#options.registry.findFolder(place)?.identity
+    const where = defined({ conversation: author.conversation, identity })
     await decisions.record(place, { kind: 'write', path, digest, folder, ...where, by, at: clock.now() })
   }
 }

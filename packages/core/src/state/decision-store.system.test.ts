@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createSkillRuntime, type SkillRuntime } from '../index.ts'
 import { directory, openDecisions, openSkillStore } from '../node-entry.ts'
 import { type DecisionStore, MemoryDecisions } from '../source-entry.ts'
@@ -156,4 +156,21 @@ test('if the database is damaged during use, known decisions stay in force and n
   const again = await openDecisions(state)
   expect(again.damage).toBeDefined()
   await again.close()
+})
+
+test('a decision is refused with the reason while another process locks the decisions', async () => {
+  const decisions = await openDecisions(join(folder, 'state'))
+  onTestFinished(async () => await decisions.close())
+  using lock = new DatabaseSync(join(folder, 'state/decisions.sqlite'))
+  lock.exec('BEGIN IMMEDIATE')
+  const place = { origin: '/a', location: 'pdf' }
+  const disable = { kind: 'disable', by: 'ada', at: 1 } as const
+  await expect(decisions.record(place, disable)).rejects.toMatchObject({
+    code: 'IO_FAILED',
+    message: expect.stringMatching(/cannot be stored: .*locked; nothing was decided/),
+  })
+  expect(decisions.find(place)).toBeUndefined()
+  lock.exec('ROLLBACK')
+  await decisions.record(place, disable)
+  expect(decisions.find(place)?.disabled).toBeDefined()
 })

@@ -16,7 +16,7 @@ import type {
   MadeDecision,
   RecordedDecision,
 } from '../source-entry.ts'
-import { isDamage } from './private-database.ts'
+import { cannotWrite, isDamage } from './private-database.ts'
 import { openStateDatabase, type StateDatabase, type StateFile } from './state-database.ts'
 
 export interface DecisionStoreOptions {
@@ -107,10 +107,6 @@ class SqliteDecisions implements DecisionStore {
   readonly isLasting = true
   readonly #state: StateDatabase
   readonly #folders = new DecidedFolders()
-  /**
-   * Current location of each moved folder. The key contains the origin of the source and the identity of the folder.
-   */
-  readonly #moved = new Map<string, string>()
   readonly #listeners = new Listeners<[readonly MadeDecision[]]>()
   readonly #timer: NodeJS.Timeout
   #lastId = 0
@@ -138,9 +134,12 @@ class SqliteDecisions implements DecisionStore {
   async record({ origin, location }: FolderPlace, decision: RecordedDecision): Promise<void> {
     const made = this.#use(() => {
       const { fault } = this.#state
-      if (fault !== undefined)
-        throw new SkillError('IO_FAILED', `the decision cannot be stored: ${fault}; nothing was decided`)
-      this.#state.run(INSERT, origin, location, JSON.stringify(decision))
+      if (fault !== undefined) throw refusal(fault)
+      try {
+        this.#state.run(INSERT, origin, location, JSON.stringify(decision))
+      } catch (thrown) {
+        throw cannotWrite(thrown) ? refusal(toMessage(thrown), thrown) : thrown
+      }
       return this.#takeNewer()
     })
     this.#tell(made)
@@ -153,17 +152,21 @@ class SqliteDecisions implements DecisionStore {
       [from, to].some(location => this.find({ origin, location }) !== undefined),
     )
     if (!hasDecisions) return
-    if (this.#state.fault !== undefined) return this.#follow({ origin, moves })
+    if (this.#state.fault !== undefined) return this.#folders.move(origin, moves)
     const made = this.#use(() =>
       this.#state.transaction(() => {
         // Another process may have just recorded the same move of a folder.
         const before = this.#takeNewer()
-        const isNew = moves.some(({ identity, to }) => this.#moved.get(`${origin}\0${identity}`) !== to)
+        const isNew = moves.some(({ identity, to }) => this.locate(origin, identity) !== to)
         if (isNew) this.#state.run(INSERT, origin, MOVES, JSON.stringify({ kind: 'moved', moves }))
         return [...before, ...this.#takeNewer()]
       }),
     )
     this.#tell(made)
+  }
+
+  locate(origin: string, identity: string): string | undefined {
+    return this.#folders.locate(origin, identity)
   }
 
   listWritten(): ReturnType<DecisionStore['listWritten']> {
@@ -250,17 +253,12 @@ class SqliteDecisions implements DecisionStore {
     return this.#readNewer(this.#lastId).flatMap(({ id, step }) => {
       this.#lastId = id
       if ('moves' in step) {
-        this.#follow(step)
+        this.#folders.move(step.origin, step.moves)
         return []
       }
       this.#folders.add(step)
       return step
     })
-  }
-
-  #follow({ origin, moves }: FolderMoves): void {
-    this.#folders.move(origin, moves)
-    for (const { identity, to } of moves) this.#moved.set(`${origin}\0${identity}`, to)
   }
 
   #readNewer(lastId: number): readonly { readonly id: number; readonly step: Step }[] {
@@ -273,6 +271,12 @@ class SqliteDecisions implements DecisionStore {
   #tell(made: readonly MadeDecision[]): void {
     if (made.length > 0) this.#listeners.tell(made)
   }
+}
+
+function refusal(reason: string, cause?: unknown): SkillError {
+  return new SkillError('IO_FAILED', `the decision cannot be stored: ${reason}; nothing was decided`, {
+    cause,
+  })
 }
 
 const INSERT = 'INSERT INTO decision (origin, location, body) VALUES (?, ?, ?)'

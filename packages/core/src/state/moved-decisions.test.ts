@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -186,6 +186,41 @@ describe('moved folders and decisions', () => {
     expect(await served(again)).toEqual({})
     await again.review.approve('made')
     expect(await served(again)).toEqual({ made: 'Of an agent.' })
+  })
+})
+
+describe('folders that are moved while no process runs', () => {
+  test.each(['auto', 'review'] as const)('decisions about a %s source follow a folder', async trust => {
+    write('pdf', 'pdf', 'First.')
+    write('maps', 'maps', 'First.')
+    const skills = await open({ trust })
+    if (trust === 'review') await skills.review.approveAll()
+    await skills.review.disable('maps')
+    write('pdf', 'pdf', 'Second.')
+    await skills.reload()
+    await skills.review.reject('pdf')
+    await skills.close()
+    renameSync(at('pdf'), at('new'))
+    renameSync(at('maps'), at('pdf'))
+    const again = await open({ trust })
+    expect(await served(again)).toEqual({ pdf: 'First.' })
+    expect((await again.review.decisions('maps')).map(({ kind }) => kind)).toContain('disable')
+    await again.close()
+  })
+
+  test('a new folder at the path of a moved folder has no decisions, and a second path to a folder takes none', async () => {
+    write('pdf', 'pdf', 'First.')
+    const skills = await open()
+    await skills.review.disable('pdf')
+    await skills.close()
+    symlinkSync(at('pdf'), at('another'))
+    const linked = await open()
+    expect(linked.current.reports().find(({ location }) => location === 'pdf')?.status).toBe('disabled')
+    await linked.close()
+    rmSync(at('another'))
+    renameSync(at('pdf'), at('new'))
+    write('pdf', 'maps', 'Other.')
+    expect(await servedNowAndLater(await open())).toEqual([{ maps: 'Other.' }, { maps: 'Other.' }])
   })
 })
 

@@ -16,6 +16,7 @@ import { ignoring } from '../disk/ignoring.ts'
 import { toMessage } from '../internal-entry.ts'
 
 // Primary result codes of SQLite. The low byte of an extended result code is its primary code.
+const BUSY = 5
 const READ_ONLY = 8
 const IO_ERROR = 10
 const CORRUPT = 11
@@ -139,6 +140,11 @@ export function isUnwritable(thrown: unknown): boolean {
     (primary !== undefined && [READ_ONLY, IO_ERROR, FULL, CANNOT_OPEN].includes(primary)) ||
     (cause !== undefined && isUnwritable(cause))
   )
+}
+
+/** Returns whether an error reports that nothing can be written now: as `isUnwritable`, or another process writes. */
+export function cannotWrite(thrown: unknown): boolean {
+  return primaryCodeOf(thrown) === BUSY || isUnwritable(thrown)
 }
 
 /**

@@ -3,7 +3,7 @@ import { keyOf } from '../history/decisions.ts'
 import { LOG_OPTIONS, type MemoryRevisionLogOptions } from '../history/revision-log.ts'
 import { checkOptions, DEFAULT_HISTORY_LENGTH } from '../internal-entry.ts'
 import type { FolderPlace, RevisionLog, RevisionRecord } from '../source-entry.ts'
-import { isUnwritable } from './private-database.ts'
+import { cannotWrite } from './private-database.ts'
 import { openStateDatabase, type StateDatabase, type StateFile } from './state-database.ts'
 
 // The event loop gets a turn between transactions, because the first start with thousands of skills inserts thousands
@@ -102,7 +102,7 @@ class SqliteRevisionLog implements RevisionLog {
         this.#waiting.splice(0, some.length)
       }
     } catch (thrown) {
-      if (!isUnwritable(thrown)) throw thrown
+      if (!cannotWrite(thrown)) throw thrown
     }
     return dropped
   }

@@ -14,6 +14,7 @@ import {
   type StoreFault,
   systemClock,
 } from '../source-entry.ts'
+import { cannotWrite } from './private-database.ts'
 import { openWriteLock } from './shared-write-lock.ts'
 import { openStateDatabase, type StateDatabase } from './state-database.ts'
 import { GRACE_MS, StoreCollection } from './store-collection.ts'
@@ -247,7 +248,10 @@ class SqliteStore implements SkillStore {
       this.#failure = undefined
     } catch (thrown) {
       this.#failure = toMessage(thrown)
-      throw thrown
+      if (!cannotWrite(thrown)) throw thrown
+      throw new SkillError('IO_FAILED', `${STORE.what} cannot be written: ${this.#failure}`, {
+        cause: thrown,
+      })
     }
   }
 
