@@ -24,7 +24,6 @@ import { GenerationDigest } from './generation-digest.ts'
 import { LastGood, type SharedSources } from './last-good.ts'
 import { findChangedReports, findServedChanges, NameGroups, type ServedChanges } from './name-groups.ts'
 import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
-import { Published } from './published.ts'
 import { Slices } from './slices.ts'
 import {
   createSlot,
@@ -33,7 +32,7 @@ import {
   type SourceSlot,
   toSourceReport,
 } from './source-slot.ts'
-import { PHASES, type SubscribeOptions, type UpdateSubscriber } from './subscriptions.ts'
+import { PHASES, type SubscribeOptions, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
 
 export interface SkillRegistryOptions {
   readonly store: SkillStore
@@ -46,15 +45,11 @@ export interface SkillRegistryOptions {
   readonly admission?: AdmissionPolicy
   /** Sources about which this project has its own last good revisions. @default none */
   readonly shared?: SharedSources | undefined
-  /** Maximum time in milliseconds for which later phases wait for a subscriber. `Infinity` means no limit. @default 5,000 */
-  readonly subscriberDeadlineMs?: number
   readonly clock?: Clock
   readonly logger?: Logger
 }
 
 const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: oneOf(PHASES) }
-
-export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
 const RESTORE_SLICE = 2_000
 /** The folder of a skill, even of a skill that is not served. */
@@ -77,7 +72,7 @@ export class SkillRegistry {
   readonly #digest: GenerationDigest
   readonly #remarks = new WeakMap<Skill, readonly Diagnostic[]>()
   readonly #folders = new WeakMap<Skill, FolderSeat>()
-  readonly #published: Published
+  readonly #subscriptions: Subscriptions
   #queue: Promise<void> = Promise.resolve()
   #slices: Slices
 
@@ -105,13 +100,12 @@ export class SkillRegistry {
     this.#digest = new GenerationDigest(hasher)
     this.#slices = new Slices(clock)
     const first = this.#createGeneration(0, Object.freeze([]), [])
-    const { subscriberDeadlineMs = DEFAULT_SUBSCRIBER_DEADLINE_MS } = options
-    this.#published = new Published({ first, clock, logger, subscriberDeadlineMs })
+    this.#subscriptions = new Subscriptions(first, clock, logger)
   }
 
   /** The newest generation. Read `current` once, and use the same generation for all related questions. */
   get current(): Generation {
-    return this.#published.current
+    return this.#subscriptions.current
   }
 
   /**
@@ -308,7 +302,7 @@ export class SkillRegistry {
    */
   subscribe(subscriber: UpdateSubscriber, options?: SubscribeOptions): () => void {
     checkOptions('subscribe()', options, KNOWN_SUBSCRIBE)
-    return this.#published.subscribe(subscriber, options?.phase ?? 'events')
+    return this.#subscriptions.add(subscriber, options?.phase ?? 'events')
   }
 
   /**
@@ -316,13 +310,13 @@ export class SkillRegistry {
    * next generation keeps the process alive.
    */
   watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
-    return this.#published.watch(signal)
+    return this.#subscriptions.watch(signal)
   }
 
   /** Resolves when every update that was committed before this call has reached all subscribers. */
   async delivered(): Promise<void> {
     await this.#queue
-    await this.#published.delivered()
+    await this.#subscriptions.delivered()
   }
 
   /**
@@ -330,7 +324,7 @@ export class SkillRegistry {
    * Idempotent.
    */
   async close(): Promise<void> {
-    this.#published.close()
+    this.#subscriptions.close()
     await this.delivered()
   }
 
@@ -343,7 +337,7 @@ export class SkillRegistry {
     const slot = this.#slots.find(each => each.label === label)
     if (slot === undefined) throw new SkillError('INVALID_OPTION', `there is no source ${quote(label)}`)
     const turn = this.#queue.then(async () => {
-      if (this.#published.isClosed) throw new SkillError('CLOSED', 'the registry is closed')
+      if (this.#subscriptions.isClosed) throw new SkillError('CLOSED', 'the registry is closed')
       this.#slices = new Slices(this.#clock)
       await work(slot)
       return this.current
@@ -436,7 +430,7 @@ export class SkillRegistry {
     const number = previous.number + 1
     const generation = this.#createGeneration(number, skills, Object.freeze(sources))
     this.#logger.debug('generation', { number, source: slot.label, changes: changes.length })
-    this.#published.publish({ previous, generation, changes, reports })
+    this.#subscriptions.publish({ previous, generation, changes, reports })
   }
 
   #createGeneration(number: number, skills: readonly Skill[], sources: readonly SourceReport[]): Generation {
