@@ -14,7 +14,6 @@ import type {
   ScriptText,
 } from '@skillstoke/core/source'
 import { FolderLooks } from './access/folder-looks.ts'
-import { PartialFolders } from './access/partial-folders.ts'
 import {
   type AccessInUse,
   defaultProtectedPaths,
@@ -83,7 +82,6 @@ class ChildProcessRunner implements ChildProcesses {
   readonly #loader: ProgramLoader
   readonly #runs = new Set<Promise<unknown>>()
   readonly #looks = new FolderLooks()
-  readonly #partialFolders = new PartialFolders()
   readonly #stop = new AbortController()
   /** Maximum number of simultaneous background loads, because a host may have many skills and few cores. */
   readonly #loads = new Turns(MAX_LOADS)
@@ -239,7 +237,6 @@ class ChildProcessRunner implements ChildProcesses {
       hiddenPaths: [defaultStateDirectory(this.#parts.options.env), ...hiddenPaths],
       isSandboxed: (await this.#parts.sandbox.check()) !== undefined,
       looks: this.#looks,
-      partialFolders: this.#partialFolders,
       others: [...this.#parts.inUse].filter(each => each.skill !== skill),
       env: this.#parts.options.env,
     })
