@@ -36,6 +36,7 @@ export { findIncludedSecret } from './skill/left-out.ts'
 
 // For `@skillstoke/core/node` and the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
+export { FOLDER_OPTIONS } from './source/check-file-source-options.ts'
 export { DecidedFolders, keyOf as keyOfPlace, moveFolders, placeOfSource } from './history/decisions.ts'
 export { DEFAULT_HISTORY_LENGTH, LOG_OPTIONS } from './history/revision-log.ts'
 
