@@ -1,4 +1,4 @@
-import { SkillError, toMessage } from '../errors.ts'
+import { SkillError, toMessage, unlessFailed } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { compareText } from '../skill/compare.ts'
 import { findPathFault } from '../skill/skill-path.ts'
@@ -106,11 +106,5 @@ function decode(name: string): string | undefined {
 }
 
 async function isThere(fileSystem: WritableFileSystem, path: string): Promise<boolean> {
-  try {
-    await fileSystem.stat(path)
-    return true
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return false
-    throw thrown
-  }
+  return (await unlessFailed(() => fileSystem.stat(path), 'NOT_FOUND')) !== undefined
 }

@@ -24,7 +24,7 @@ import {
   WRITE_REQUEST,
   WRITER_OPTIONS,
 } from './skill-write.ts'
-import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
+import type { WriteLock } from './write-lock.ts'
 import { checkFolderIsFree, checkTarget, resolveRoot, type WriteTarget } from './write-target.ts'
 
 /** The folder to which the files of a skill are written. */
@@ -57,18 +57,16 @@ const encoder = new TextEncoder()
 export class SkillWriter {
   readonly #layer: WritableLayer
   readonly #parts: SkillWriterParts
-  readonly #options: Required<Omit<SkillWriterOptions, 'lock'>>
+  readonly #options: Required<SkillWriterOptions>
   readonly #files: LayerFiles
   readonly #lock: WriteLock
 
   /** Used by `SkillRuntime.writer`. */
   constructor(layer: WritableLayer, parts: SkillWriterParts, options: SkillWriterOptions = {}) {
     checkOptions('writer()', options, WRITER_OPTIONS)
-    if (options.lock !== undefined && typeof options.lock?.run !== 'function')
-      throw new SkillError('INVALID_OPTION', 'lock has no method run(); use openWriteLock()')
     this.#layer = layer
     this.#parts = parts
-    this.#lock = options.lock ?? new InProcessWriteLock()
+    this.#lock = parts.writeLock
     this.#options = {
       names: options.names ?? 'strict',
       reservedNames: options.reservedNames ?? RESERVED_WORDS,

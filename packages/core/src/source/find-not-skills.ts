@@ -1,5 +1,5 @@
 import { defined } from '../defined.ts'
-import { SkillError } from '../errors.ts'
+import { unlessFailed } from '../errors.ts'
 import type { Awaitable, DirectoryEntry, FileKind } from '../fs/file-system.ts'
 import { compareText } from '../skill/compare.ts'
 import { findLeftOutKind, isNeverRead } from '../skill/entry-names.ts'
@@ -163,7 +163,7 @@ class Search {
     const { nestedSkills, limits, displayPath, read } = this.#folders
     if (!nestedSkills || skill?.files.some(({ path }) => path === IGNORE_FILE_NAME) !== true) return
     const ignoreFile = join(location, IGNORE_FILE_NAME)
-    const bytes = await ifReadable(() => read(ignoreFile, limits.maxFrontmatterBytes))
+    const bytes = await unlessFailed(() => read(ignoreFile, limits.maxFrontmatterBytes))
     if (bytes === undefined) return
     const isIgnored = parseIgnoreFile(decodeUnmarkedText(bytes))
     const folders = ['']
@@ -188,7 +188,7 @@ class Search {
   async #readName(path: string): Promise<string | undefined> {
     const { read, limits, reading } = this.#folders
     if (this.#query.withNames !== true || this.#read++ >= MAX_READ) return undefined
-    const bytes = await ifReadable(() => read(path, limits.maxSkillFileBytes))
+    const bytes = await unlessFailed(() => read(path, limits.maxSkillFileBytes))
     const parsed = bytes === undefined ? undefined : parseSkill(bytes, { limits, policy: reading })
     return parsed?.ok === true ? parsed.value.name : undefined
   }
@@ -205,7 +205,7 @@ class Search {
   /** Lists a folder. Returns `undefined` if the folder cannot be listed or the limit is reached. */
   async #list(path: string): Promise<readonly DirectoryEntry[] | undefined> {
     this.#query.signal?.throwIfAborted()
-    return ++this.#listed > MAX_LISTED ? undefined : await ifReadable(() => this.#folders.list(path))
+    return ++this.#listed > MAX_LISTED ? undefined : await unlessFailed(() => this.#folders.list(path))
   }
 
   get #skillFile(): string {
@@ -222,16 +222,6 @@ function foldersAbove(locations: Iterable<string>): ReadonlySet<string> {
       folders.add(location.slice(0, at))
     }
   return folders
-}
-
-/** Returns `undefined` for what was removed or is unreadable. The source itself reports it. */
-async function ifReadable<T>(work: () => Awaitable<T>): Promise<T | undefined> {
-  try {
-    return await work()
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return undefined
-    throw thrown
-  }
 }
 
 function depthOf(path: string): number {
