@@ -6,7 +6,7 @@ import { MemoryDecisions } from '../history/decisions.ts'
 import { createReviewAdmission } from '../history/review-admission.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
-import { checkOptions, checkValue, isFunction, type KnownOptions, oneOf } from '../options.ts'
+import { checkOptions, checkValue, isFunction, type KnownOptions, number, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import { INVALID_POLICIES, type InvalidPolicy } from '../registry/candidate-builder.ts'
@@ -98,6 +98,11 @@ export type AgentWrites = (typeof AGENT_WRITES)[number]
 export interface RuntimeTuning {
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
   readonly settle?: Partial<SettlePolicy>
+  /**
+   * Interval in milliseconds at which all files are hashed again, even if their size, times and inode are unchanged.
+   * @default 600,000
+   */
+  readonly rehashMs?: number
   /** Which calls read the sources again. Source events and `reload()` always cause a new read. */
   readonly triggers?: Partial<ReadTriggers>
   /** The facets whose changes emit `skill:modified`. @default all of them */
@@ -105,6 +110,8 @@ export interface RuntimeTuning {
   /** @default portableHasher */
   readonly hasher?: Hasher
 }
+
+export const DEFAULT_REHASH_MS = 600_000
 
 const DEFAULT_TRIGGERS: ReadTriggers = Object.freeze({ onAccess: true, onRequest: true })
 const ON_INVALID = [...INVALID_POLICIES, 'throw'] as const
@@ -116,7 +123,7 @@ export interface ResolvedRuntimeOptions
     >,
     Required<Pick<SkillState, 'store' | 'decisions' | 'writeLock'>>,
     Required<Pick<ReviewPolicy, 'admission' | 'agentWrites'>>,
-    Required<Pick<RuntimeTuning, 'hasher'>> {
+    Required<Pick<RuntimeTuning, 'rehashMs' | 'hasher'>> {
   /** The log of revisions; absent if no history is recorded. */
   readonly log: RevisionLog | undefined
   /** Absent if stored states are not sealed. */
@@ -168,6 +175,7 @@ export function resolveRuntimeOptions(options: SkillRuntimeOptions): ResolvedRun
     logger,
     clock,
     settle: { ...DEFAULT_SETTLE, ...tuning.settle },
+    rehashMs: tuning.rehashMs ?? DEFAULT_REHASH_MS,
     triggers: { ...DEFAULT_TRIGGERS, ...tuning.triggers },
     modifiedOn: new Set(tuning.modifiedOn ?? FACETS),
     hasher: tuning.hasher ?? portableHasher,
@@ -183,6 +191,7 @@ const REVIEW: KnownOptions<ReviewPolicy> = {
 const TRIGGERS: KnownOptions<ReadTriggers> = { onAccess: true, onRequest: true }
 const TUNING: KnownOptions<RuntimeTuning> = {
   settle: SETTLE_OPTIONS,
+  rehashMs: number(1),
   triggers: TRIGGERS,
   modifiedOn: true,
   hasher: true,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SkillError } from '../errors.ts'
-import type { DirectoryEntry, FileReadOptions, OpenedFile } from '../fs/file-system.ts'
+import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from '../fs/file-system.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { portableHasher } from '../host.ts'
 import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
@@ -122,6 +122,42 @@ describe('FileSource.read() during writes', () => {
     fileSystem.write('/skills/noisy/log', 'once')
     expect(watch.hasHints?.()).toBe(true)
   })
+})
+
+/** A file system whose files get new bytes but keep their size and time, like a disk with a coarse clock. */
+class ForgetfulFileSystem extends MemoryFileSystem {
+  readonly #frozen = new Map<string, FileStat>()
+
+  freeze(path: string, stat: FileStat): void {
+    this.#frozen.set(path, stat)
+  }
+
+  override async stat(path: string): Promise<FileStat> {
+    return this.#frozen.get(path) ?? (await super.stat(path))
+  }
+
+  override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
+    const { bytes } = await super.read(path, options)
+    return { bytes, stat: await this.stat(path) }
+  }
+}
+
+test('a rehash finds changed bytes although size, times and inode are unchanged', async () => {
+  const fileSystem = new ForgetfulFileSystem({ '/skills/pdf/SKILL.md': text('pdf', 'aaa') })
+  const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })
+  const context = {
+    store: new MemorySkillStore(),
+    hasher: portableHasher,
+    final: true,
+    signal: new AbortController().signal,
+  }
+  const before = await source.read({ ...context, depth: 'full' })
+  for (const path of ['/skills', '/skills/pdf', '/skills/pdf/SKILL.md'])
+    fileSystem.freeze(path, await fileSystem.stat(path))
+  fileSystem.write('/skills/pdf/SKILL.md', text('pdf', 'bbb'))
+  expect((await source.read({ ...context, depth: 'full' })).contents).toBe(before.contents)
+  const after = await source.read({ ...context, depth: 'rehash' })
+  expect(after.contents.entries[0]?.skill?.revision).not.toBe(before.contents.entries[0]?.skill?.revision)
 })
 
 describe('FileSource.read() for the second time', () => {

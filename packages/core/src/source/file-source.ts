@@ -252,7 +252,7 @@ export class FileSource implements SkillSource {
     const others = new Set<DirectoryNode>()
     try {
       if (depth === 'hinted') await this.#scanner.scan([...announced], 'look', pass, context.signal)
-      else await this.#scanner.scan([root], 'sweep', pass, context.signal)
+      else await this.#scanner.scan([root], depth === 'rehash' ? 'rehash' : 'sweep', pass, context.signal)
       await this.#build(pass, read, { ...context, isHeldFolder: isHeld, others })
     } catch (thrown) {
       this.#takeBack(pass, announced)

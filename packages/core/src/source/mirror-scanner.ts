@@ -44,9 +44,9 @@ export interface ScannerOptions extends ClassifierOptions {
 
 /**
  * How a directory is visited. `look`: the directory is listed again. `sweep`: the directory is listed again only if its
- * stat changed.
+ * stat changed. `rehash`: nothing is trusted.
  */
-export type VisitDepth = 'look' | 'sweep'
+export type VisitDepth = 'look' | 'sweep' | 'rehash'
 
 /** The directories without a watch. */
 export interface UnwatchedFolders {
@@ -185,7 +185,7 @@ export class MirrorScanner {
     const { fileSystem, pathOf, clock } = this.#options
     const path = pathOf(node)
     if (node.isStandalone) {
-      await this.#checkFiles(node, path, pass)
+      await this.#checkFiles(node, path, depth, pass)
       return []
     }
     const isRecalled = this.#recall(node, path, pass)
@@ -227,7 +227,7 @@ export class MirrorScanner {
         return this.#fail(node, thrown, pass)
       }
     }
-    await this.#checkFiles(node, path, pass)
+    await this.#checkFiles(node, path, depth, pass)
     const inner = isRecalled ? 'sweep' : depth
     return node.directories.size === 0 ? [] : await this.#childrenToVisit(node, inner, forced)
   }
@@ -525,7 +525,7 @@ export class MirrorScanner {
     this.#markChanged(node, pass)
   }
 
-  async #checkFiles(node: DirectoryNode, path: string, pass: ScanPass): Promise<void> {
+  async #checkFiles(node: DirectoryNode, path: string, depth: VisitDepth, pass: ScanPass): Promise<void> {
     for (const file of node.files.values()) {
       if (file.stat === undefined) {
         affectOwners(node, pass)
@@ -533,7 +533,7 @@ export class MirrorScanner {
       }
       const found = this.#isUnchanged(file.stat, `${path}/${file.name}`)
       const looksSame = typeof found === 'boolean' ? found : await found
-      if (looksSame && !file.isRacy) continue
+      if (looksSame && !file.isRacy && depth !== 'rehash') continue
       file.stat = undefined
       if (looksSame) affectOwners(node, pass)
       else this.#markChanged(node, pass)

@@ -9,11 +9,14 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type { SettlePolicy } from './settle.ts'
 
+/** The values of `SourceReadDepth`, sorted by how much they read. */
+export const SOURCE_READ_DEPTHS = ['hinted', 'full', 'rehash'] as const
+
 /**
  * How much of a source one scan reads. `hinted`: only the areas with a hint since the last scan. `full`: all folders,
- * and the files whose size, times or inode changed.
+ * and the files whose size, times or inode changed. `rehash`: all folders and the bytes of all files.
  */
-export type SourceReadDepth = 'hinted' | 'full'
+export type SourceReadDepth = (typeof SOURCE_READ_DEPTHS)[number]
 
 export interface SourceReadContext {
   readonly store: SkillStore

@@ -1,5 +1,5 @@
 import type { Settle, SettleWait } from '../source/settle.ts'
-import type { SourceReadDepth, SourceWatch } from '../source/skill-source.ts'
+import { SOURCE_READ_DEPTHS, type SourceReadDepth, type SourceWatch } from '../source/skill-source.ts'
 
 /** What a caller wants from a scan. */
 export interface ReadingDemand {
@@ -87,8 +87,7 @@ export class ReadingRequests {
 
   /** Resolves those requests in `before` that the finished scan has answered. */
   answer(before: readonly ReadingRequest[], depth: SourceReadDepth): void {
-    const isRead = (request: ReadingRequest): boolean => depth === 'full' || request.depth === 'hinted'
-    this.end(before.filter(request => isRead(request) && !this.#settle.isAwaited(request)))
+    this.end(before.filter(request => !isDeeper(request.depth, depth) && !this.#settle.isAwaited(request)))
   }
 
   /** Resolves the given requests, by default all requests, even if no scan has answered them. */
@@ -104,5 +103,12 @@ export class ReadingRequests {
 
 /** Returns the scan depth that satisfies all given requests. */
 export function deepest(requests: readonly ReadingRequest[]): SourceReadDepth {
-  return requests.some(request => request.depth === 'full') ? 'full' : 'hinted'
+  return requests.reduce<SourceReadDepth>(
+    (depth, request) => (isDeeper(request.depth, depth) ? request.depth : depth),
+    'hinted',
+  )
+}
+
+function isDeeper(a: SourceReadDepth, b: SourceReadDepth): boolean {
+  return SOURCE_READ_DEPTHS.indexOf(a) > SOURCE_READ_DEPTHS.indexOf(b)
 }

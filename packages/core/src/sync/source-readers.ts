@@ -31,6 +31,7 @@ export interface SourceReadersOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly settle: SettlePolicy
+  readonly rehashMs: number
   readonly triggers: ReadTriggers
   /** Decides which sources can serve a name instead of the source that serves the name now. */
   readonly onDuplicate: DuplicatePolicy

@@ -63,6 +63,7 @@ class NotingSource implements SkillSource {
 }
 
 interface Options {
+  readonly rehashMs?: number
   readonly settle?: Partial<SettlePolicy>
 }
 
@@ -72,7 +73,7 @@ interface Harness {
   readonly sync: SourceSync
 }
 
-function open({ settle = {} }: Options = {}): Harness {
+function open({ rehashMs = 1_000_000_000, settle = {} }: Options = {}): Harness {
   const clock = new FakeClock()
   const source = new NotingSource(clock, settle)
   const store = new MemorySkillStore({ clock })
@@ -86,6 +87,7 @@ function open({ settle = {} }: Options = {}): Harness {
     clock,
     logger: silentLogger,
     settle: DEFAULT_SETTLE,
+    rehashMs,
     readsOnRequest: true,
   })
   return { clock, source, sync }
@@ -114,7 +116,7 @@ test('a source with only read() and state() is read at the start, on reload() an
   }
   const registry = new SkillRegistry({ store, clock })
   registry.addSource(source)
-  const rest = { hasher: portableHasher, logger: silentLogger, settle: DEFAULT_SETTLE }
+  const rest = { hasher: portableHasher, logger: silentLogger, settle: DEFAULT_SETTLE, rehashMs: 1 }
   const sync = new SourceSync({ source, registry, store, clock, readsOnRequest: false, ...rest })
   await sync.start()
   await sync.reload()
@@ -187,12 +189,12 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('a source is swept at its interval', async () => {
-    const it = open()
+  test('a source is swept at its interval, and rehashed at the rehash interval', async () => {
+    const it = open({ rehashMs: 2_500 })
     it.source.sweepMs = 1_000
     await start(it)
     await it.clock.advance(3_500)
-    expect(it.source.reads).toEqual(['1000 full', '2000 full', '3000 full'])
+    expect(it.source.reads).toEqual(['1000 full', '2000 full', '3000 rehash'])
     await it.sync.close()
   })
 

@@ -28,6 +28,8 @@ export interface SourceSyncOptions {
   readonly logger: Logger
   /** The settle policy of the runtime. Values of the source take precedence. */
   readonly settle: SettlePolicy
+  /** Interval at which all bytes are hashed again, in milliseconds. */
+  readonly rehashMs: number
   /** Whether `fresh` scans a source that gets no events. */
   readonly readsOnRequest: boolean
 }
@@ -90,6 +92,7 @@ interface LastTimes {
   readonly readAt?: number
   readonly failedAt?: number
   readonly sweptAt: number
+  readonly rehashedAt: number
 }
 
 /**
@@ -141,7 +144,8 @@ export class SourceSync {
     this.#policy = settleOf(options.source.settle, options.settle)
     this.#settle = new Settle(this.#policy, options.clock)
     this.#requests = new ReadingRequests(this.#settle)
-    this.#last = { sweptAt: options.clock.monotonic() }
+    const now = options.clock.monotonic()
+    this.#last = { sweptAt: now, rehashedAt: now }
   }
 
   /** Starts the watch and the first scan. Resolves when the first scan is visible or has failed. */
@@ -344,7 +348,9 @@ export class SourceSync {
   }
 
   #noteDepth(depth: SourceReadDepth): void {
-    if (depth === 'full') this.#last = { ...this.#last, sweptAt: this.#options.clock.monotonic() }
+    const now = this.#options.clock.monotonic()
+    if (depth === 'rehash') this.#last = { ...this.#last, rehashedAt: now }
+    if (depth !== 'hinted') this.#last = { ...this.#last, sweptAt: now }
   }
 
   get #hasHints(): boolean {
@@ -421,7 +427,7 @@ export class SourceSync {
   }
 
   #scheduleSweep(): void {
-    const { clock } = this.#options
+    const { clock, rehashMs } = this.#options
     const { sweepMs } = this.#guarded.state()
     const { sweptAt: lastSweepAt } = this.#last
     // Node keeps one list of timers per duration, so create no new timer if the time of the next sweep is unchanged.
@@ -431,7 +437,8 @@ export class SourceSync {
     if (sweepMs === undefined || this.#abort.signal.aborted) return
     const sweep = (): void => {
       this.#sweep = undefined
-      void this.#request({ depth: 'full' })
+      const isRehashDue = clock.monotonic() - this.#last.rehashedAt >= rehashMs
+      void this.#request({ depth: isRehashDue ? 'rehash' : 'full' })
     }
     // Neither a scan after a hint nor a scan of unwatched folders postpones the sweep.
     const delayMs = Math.max(0, jitter(sweepMs, clock) - (clock.monotonic() - lastSweepAt))
