@@ -110,6 +110,13 @@ export interface FolderDecisions {
   readonly approvedWrites: readonly AgentWrite[]
   /** Texts of agents that were approved as part of this folder, with their paths in this folder. */
   readonly settled: readonly WrittenFile[]
+  /**
+   * The entry that was last dropped from `writes` because the list was full. After such a loss, every unapproved
+   * revision of the folder waits for approval.
+   */
+  readonly forgotten?: AgentWrite | undefined
+  /** The last `forgotten` before an approval. Other folders that may contain the file still wait. */
+  readonly approvedForgotten?: AgentWrite
 }
 
 /**
@@ -160,6 +167,7 @@ export function keyOf({ origin, location }: FolderPlace): string {
 
 /** Maximum number of notes per file. Each note is about one text that an agent wrote to this file. */
 const MAX_TEXTS_OF_FILE = 16
+const MAX_WRITES = 1_000
 
 /**
  * Within this time, a decision takes effect in every process. A step that is recorded later than that has another
@@ -241,7 +249,7 @@ export function withDecision(
       const write = { ...meta, path, digest, ...defined({ conversation, folder }) }
       return {
         ...now,
-        writes: withNote(writes, write),
+        ...withWrite(writes, write),
         approvedWrites: notWrittenIn(now.approvedWrites, [write]),
         settled: notWrittenIn(settled, [write]),
       }
@@ -253,11 +261,14 @@ export function withDecision(
 
 /** Approves texts of agents for this folder. The notes stay, because other folders may contain the same files. */
 function withApprovedWrites(before: FolderDecisions, settles: readonly WrittenFile[]): FolderDecisions {
+  const { forgotten } = before
   const approvedNow = before.writes.filter(each => isAmong(each, settles))
   return {
     ...before,
     writes: notWrittenIn(before.writes, settles),
     approvedWrites: approvedNow.reduce(withNote, before.approvedWrites),
+    forgotten: undefined,
+    ...defined({ approvedForgotten: forgotten }),
   }
 }
 
@@ -266,6 +277,20 @@ function withNote(before: readonly AgentWrite[], write: AgentWrite): readonly Ag
   const notes = [...notWrittenIn(before, [write]), write]
   const ofFile = notes.filter(({ path }) => path === write.path)
   return ofFile.length > MAX_TEXTS_OF_FILE ? notes.filter(each => each !== ofFile[0]) : notes
+}
+
+/**
+ * Adds a note about an unapproved text. If the folder has too many of these notes, the oldest note of the folder is
+ * dropped and returned as `forgotten`.
+ */
+function withWrite(
+  before: readonly AgentWrite[],
+  write: AgentWrite,
+): Pick<FolderDecisions, 'writes' | 'forgotten'> {
+  const writes = withNote(before, write)
+  if (writes.length <= MAX_WRITES) return { writes }
+  const [forgotten, ...rest] = writes
+  return { writes: rest, forgotten }
 }
 
 /**

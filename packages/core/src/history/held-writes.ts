@@ -16,6 +16,8 @@ export interface HeldWrites {
   readonly own: readonly AgentWrite[]
   /** Texts that were written to other skills. */
   readonly others: readonly AgentWrite[]
+  /** Texts that are no longer noted. The revision may contain them. */
+  readonly forgotten: readonly AgentWrite[]
 }
 
 /** The folder whose revision may contain texts of agents. */
@@ -30,13 +32,16 @@ export function findHeldWrites(skill: Skill, asking: AskingFolder, decisions: De
   const decided = decisions.find(asking)
   const own: AgentWrite[] = []
   const others: AgentWrite[] = []
+  const forgotten: AgentWrite[] = decided?.forgotten === undefined ? [] : [decided.forgotten]
   // Most folders are decided about while no agent has written anywhere.
-  if (decisions.listWritten().length === 0) return { own, others }
+  if (decisions.listWritten().length === 0) return { own, others, forgotten }
   const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
   const known = new Set(digests.values())
   const settled = decided?.settled ?? []
   for (const [place, other] of decisions.listWritten()) {
     const isOwn = place.origin === asking.origin && place.location === asking.location
+    const lost = isOwn ? undefined : (other.forgotten ?? other.approvedForgotten)
+    if (lost !== undefined && !isAmong(lost, settled) && mayShare(place, asking)) forgotten.push(lost)
     for (const write of isOwn ? other.writes : [...other.writes, ...other.approvedWrites]) {
       if (!known.has(write.digest)) continue
       const path = isOwn ? ownPath(write, digests) : findPath(write, place, asking, digests)
@@ -44,7 +49,7 @@ export function findHeldWrites(skill: Skill, asking: AskingFolder, decisions: De
       if (found !== undefined && (isOwn || !isAmong(found, settled))) (isOwn ? own : others).push(found)
     }
   }
-  return { own, others }
+  return { own, others, forgotten }
 }
 
 /**
@@ -87,6 +92,13 @@ export function findMovedWrites(skill: Skill, [{ location }, former]: DecidedFol
     ...former.writes.flatMap(write => find(write, false)),
     ...former.approvedWrites.flatMap(write => find(write, true)),
   ]
+}
+
+/** True if a file can be in both folders. */
+function mayShare(place: FolderPlace, { folder, findFolder }: AskingFolder): boolean {
+  const { path } = findFolder(place) ?? folderOf(place)
+  const isNested = pathInside(folder.path, path) !== undefined || pathInside(path, folder.path) !== undefined
+  return folder.hasLinks || path === folder.path || isNested
 }
 
 type FileDigests = ReadonlyMap<string, Digest>

@@ -56,12 +56,13 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       const decided = decisions.find(place)
       const isSame = request.live?.revision === request.skill.revision
       const asking = { ...request, ...place }
-      const { own, others } = findHeldWrites(request.skill, asking, decisions)
+      const { own, others, forgotten } = findHeldWrites(request.skill, asking, decisions)
       const removed = findRemovedWrites(request.skill, request.live, asking, decisions)
       const left = decided?.approved.size ? [] : findLeftWrites(request, decisions)
       // A text that was approved here stays live if an agent writes the same text to another folder.
       const writes = [...own, ...(isSame ? [] : others), ...left].sort((a, b) => a.at - b.at)
-      return decide(request, decided, { isFrozen: waits, isSame, writes, removed })
+      const lost = forgotten.at(0)
+      return decide(request, decided, { isFrozen: waits, isSame, forgotten: lost, writes, removed })
     },
     refresh: () => decisions.refresh(),
     shown: origin => {
@@ -112,19 +113,22 @@ interface Circumstances {
   readonly writes: readonly AgentWrite[]
   /** The unapproved texts of files that the revision lacks. */
   readonly removed: readonly AgentWrite[]
+  readonly forgotten: AgentWrite | undefined
   readonly isSame: boolean
 }
 
 /** Returns why an unapproved revision is held, or `undefined` if the revision goes live. */
 function findReason(
   trust: SourceTrust,
-  { isFrozen, writes, removed, isSame }: Circumstances,
+  { isFrozen, writes, removed, forgotten, isSame }: Circumstances,
 ): string | undefined {
   const [write, gone] = [writes.at(-1), removed.at(-1)]
   if (write !== undefined) return `written by ${describeMeta(write)} and not approved`
   if (gone !== undefined)
     return `without ${quote(gone.path)}, which was last written by ${describeMeta(gone)} and not approved`
   if (trust === 'review') return 'the source is reviewed and this revision is not approved'
+  if (forgotten !== undefined && !isSame)
+    return `agents wrote more texts to this folder than can be tracked; the last dropped text is by ${describeMeta(forgotten)}`
   return isFrozen && !isSame ? 'changes wait for approval while the skills are frozen' : undefined
 }
 

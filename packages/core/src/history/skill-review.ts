@@ -392,8 +392,8 @@ export class SkillReview {
     const folder = registry.findFolder(place)
     if (folder === undefined) return []
     const asking = { ...place, folder, findFolder: (other: FolderPlace) => registry.findFolder(other) }
-    const { own, others } = findHeldWrites(skill, asking, decisions)
-    return [...own, ...others]
+    const { own, others, forgotten } = findHeldWrites(skill, asking, decisions)
+    return [...own, ...others, ...forgotten]
   }
 
   async #pinAt(place: FolderPlace, revision: Digest, options: DecisionNote): Promise<DecidedSkill> {
