@@ -2,15 +2,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { SkillError } from '@skillstoke/core'
 import { isGitName, quote, toMessage } from '@skillstoke/core/internal'
-
-/** One entry of an archive: a file with its bytes, or an entry of another kind without bytes. */
-export interface ArchiveEntry {
-  readonly path: string
-  readonly kind: 'file' | 'link' | 'other'
-  /** Empty if the entry is not a file. */
-  readonly bytes: Uint8Array
-  readonly isExecutable: boolean
-}
+import type { FetchedFile } from '@skillstoke/core/source'
 
 export interface ArchiveLimits {
   /** Maximum number of entries, folders included. @default 20,000 */
@@ -36,7 +28,7 @@ const BLOCK = 512
 export async function readArchive(
   bytes: Uint8Array,
   limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS,
-): Promise<readonly ArchiveEntry[]> {
+): Promise<readonly FetchedFile[]> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const collector = new EntryCollector(limits)
   try {
@@ -68,7 +60,7 @@ async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLim
 
 /** Collects entries one after the other. Throws at the first entry that is not allowed. */
 class EntryCollector {
-  readonly entries: ArchiveEntry[] = []
+  readonly entries: FetchedFile[] = []
   readonly limits: ArchiveLimits
   readonly #seen = new Map<string, string>()
   #count = 0
