@@ -4,14 +4,14 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
-import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { AdmissionPolicy, AdmissionVerdict, FolderPlace, StandingDecision } from './admission.ts'
 import type { Candidate, FolderSeat, HeldRevision, Standing } from './candidate.ts'
 import type { DecisionMemory } from './decision-memory.ts'
 import { type FolderOnDisk, folderOf } from './folder-path.ts'
-import { type LastGood, type LastGoodSource, NOTHING_SERVED, type ServedRevisions } from './last-good.ts'
+import { type LastGood, NOTHING_SERVED, type ServedRevisions } from './last-good.ts'
 import type { FreshEntry, MovedFolder } from './pair-candidates.ts'
+import type { SourceSlot } from './source-slot.ts'
 
 /** The values of `InvalidPolicy`. */
 export const INVALID_POLICIES = ['keep-last-good', 'drop'] as const
@@ -30,17 +30,6 @@ export interface CandidateBuilderOptions {
   /** Diagnostics that other modules reported about served skills, for example about their scripts. */
   readonly remarks: WeakMap<Skill, readonly Diagnostic[]>
   readonly logger: Logger
-}
-
-/** The data that the builder needs about the source of a folder. */
-export interface CandidateSource extends LastGoodSource {
-  /** Position of the source in the order of precedence. */
-  readonly index: number
-  readonly trust: SourceTrust
-  /** True if no process has shown the source before; absent until the registry has determined the value. */
-  readonly isFirst: boolean | undefined
-  /** Returns true if the source has a skill folder at the given location. */
-  isPresent(location: string): boolean
 }
 
 /** The reading of a revision that is not the newest one. */
@@ -86,7 +75,7 @@ export class CandidateBuilder {
    * Moves the notes and decisions about moved folders to the new paths. Two folders may swap paths. Another process
    * that shares the store may already have moved these notes and decisions.
    */
-  async move(slot: CandidateSource, moves: readonly MovedFolder[]): Promise<void> {
+  async move(slot: SourceSlot, moves: readonly MovedFolder[]): Promise<void> {
     const { memory, admission, logger } = this.#options
     const { origin } = slot
     const targets = new Set(moves.map(({ to }) => to))
@@ -117,7 +106,7 @@ export class CandidateBuilder {
    * Looks up stored revisions that may be served instead of the newest text: pinned, approved, or served by an earlier
    * process. The result contains each location that was looked up, even if no skill was found.
    */
-  async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
+  async restore(slot: SourceSlot, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
     const restored = new Map<string, Skill | undefined>()
     this.#options.memory.look(slot.origin)
     for (const { entry, old, former, approved } of fresh) {
@@ -153,7 +142,7 @@ export class CandidateBuilder {
    * Decides about a folder, using the results of `restore`. If a newer decision invalidated these results, returns
    * `undefined` and changes nothing. The caller must then call `restore` again.
    */
-  build(slot: CandidateSource, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
+  build(slot: SourceSlot, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
     const { entry, old, former } = fresh
     const { store, onInvalid } = this.#options
     const decision = this.#askStanding(slot, entry.location)
@@ -211,7 +200,7 @@ export class CandidateBuilder {
    * Returns true if a conversation may read a revision of a folder now. A revision that is only claimed to belong to the
    * folder must be known to have been served or approved there.
    */
-  isReadable(slot: CandidateSource, candidate: Candidate, skill: Skill, reading: EarlierReading): boolean {
+  isReadable(slot: SourceSlot, candidate: Candidate, skill: Skill, reading: EarlierReading): boolean {
     const { entry, folder, live } = candidate
     const standing = this.#askStanding(slot, entry.location)
     const known = [live?.revision, folder.served.last, folder.served.earlier, ...(standing?.approved ?? [])]
@@ -232,21 +221,21 @@ export class CandidateBuilder {
     }
   }
 
-  #toSeat({ origin }: CandidateSource, { entry: { location }, former }: FreshEntry): FolderSeat {
+  #toSeat({ origin }: SourceSlot, { entry: { location }, former }: FreshEntry): FolderSeat {
     if (former === undefined) return { location, served: this.#lastGood.find(origin, location) }
     former.folder.location = location
     return former.folder
   }
 
   /** Removes the notes of a deleted folder. */
-  forget(slot: CandidateSource, candidate: Candidate): void {
+  forget(slot: SourceSlot, candidate: Candidate): void {
     for (const revision of revisionsOf(candidate)) this.#options.store.release(revision)
     this.#lastGood.remember(slot.origin, candidate.entry.location, NOTHING_SERVED)
   }
 
   /** Returns the revision that is live now, if it may stay live. */
   #findLive(
-    slot: CandidateSource,
+    slot: SourceSlot,
     entry: SourceEntry,
     { old, former }: Pick<FreshEntry, 'old' | 'former'>,
     standing: StandingDecision | undefined,
@@ -261,7 +250,7 @@ export class CandidateBuilder {
 
   /** If a newer text still waits for an approval, returns the revision that was just approved. */
   async #findApproved(
-    slot: CandidateSource,
+    slot: SourceSlot,
     entry: SourceEntry,
     live: Skill | undefined,
     approved: Digest,
@@ -277,7 +266,7 @@ export class CandidateBuilder {
    * policy.
    */
   async #findServable(
-    slot: CandidateSource,
+    slot: SourceSlot,
     { entry, former }: Pick<FreshEntry, 'entry' | 'former'>,
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
@@ -296,7 +285,7 @@ export class CandidateBuilder {
     return this.#isAdmitted(slot, entry, skill, skill) ? skill : undefined
   }
 
-  #askStanding({ origin }: CandidateSource, location: string): StandingDecision | undefined {
+  #askStanding({ origin }: SourceSlot, location: string): StandingDecision | undefined {
     const { admission, memory, logger } = this.#options
     const place = { origin, location }
     try {
@@ -311,7 +300,7 @@ export class CandidateBuilder {
   }
 
   #isAdmitted(
-    slot: CandidateSource,
+    slot: SourceSlot,
     entry: SourceEntry,
     skill: Skill | undefined,
     live: Skill | undefined,
@@ -321,7 +310,7 @@ export class CandidateBuilder {
 
   /** Asks the admission policy. If the policy throws, the skill is held, and other skills are not affected. */
   #askAdmission(
-    slot: CandidateSource,
+    slot: SourceSlot,
     entry: SourceEntry,
     skill: Skill,
     live: Skill | undefined,

@@ -2,6 +2,7 @@ import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
+import type { ToolProgress } from '../tool/tool-definition.ts'
 import type { ScriptScan, ScriptText, SkillCommand } from './command.ts'
 
 /** The code of one revision of a skill. Its files never change. */
@@ -16,12 +17,7 @@ export interface ScriptProgram {
 }
 
 /** The progress of a command. */
-export interface CommandProgress {
-  readonly done: number
-  /** Total in the same unit as `done`; absent if the total is unknown. */
-  readonly total?: number
-  readonly message?: string
-}
+export type CommandProgress = ToolProgress
 
 /** A line that a script wrote to stdout, to stderr or with `log`. */
 export interface ScriptLine {

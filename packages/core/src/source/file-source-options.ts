@@ -2,7 +2,7 @@ import { defined } from '../defined.ts'
 import type { FileSystem } from '../fs/file-system.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, systemClock } from '../host.ts'
-import { DEFAULT_LIMITS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
+import { limitsOf, type SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import { checkFileSourceOptions, type MissingRootPolicy } from './check-file-source-options.ts'
@@ -103,11 +103,7 @@ export function resolveFileSourceOptions(options: FileSourceOptions): ResolvedFi
   const { fileSystem, root, label, trust = 'auto', displayRoot = root } = options
   const layout = new LayoutRules(options.layout)
   const isReviewed = trust === 'review'
-  const limits: SkillLimits = {
-    ...DEFAULT_LIMITS,
-    ...(isReviewed ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}),
-    ...options.limits,
-  }
+  const limits = limitsOf(trust, options.limits)
   const writable =
     options.writable === undefined
       ? undefined
