@@ -52,6 +52,7 @@ const EVERYWHERE = [
   'is-inside',
   'defined',
   'listeners',
+  'turns',
 ]
 // Rooms that import only the entry points, as other packages do, and the rooms in the list.
 const OUTSIDE: Readonly<Record<string, readonly string[]>> = {

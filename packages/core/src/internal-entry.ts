@@ -6,9 +6,19 @@ export { toMessage } from './errors.ts'
 export { toCompact } from './fs/file-system.ts'
 export { mapConcurrently } from './fs/walk.ts'
 export { isInside, pathInside } from './is-inside.ts'
-export { checkOptions, checkValue, findNearest, type KnownOptions, number, oneOf, whole } from './options.ts'
+export {
+  checkOptions,
+  checkValue,
+  findNearest,
+  isRecord,
+  type KnownOptions,
+  number,
+  oneOf,
+  whole,
+} from './options.ts'
 export { closeInTurn, LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { Listeners } from './listeners.ts'
+export { Turns } from './turns.ts'
 export { defined } from './defined.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'

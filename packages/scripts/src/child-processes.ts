@@ -1,5 +1,5 @@
 import { SkillError } from '@skillstoke/core'
-import { defined, quote } from '@skillstoke/core/internal'
+import { defined, quote, Turns } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
 import type {
   ProgramLoad,
@@ -31,7 +31,6 @@ import { ProgramLoader, type ProgramLoaderOptions } from './process/program-load
 import { createRedaction } from './process/redact.ts'
 import { runProgram } from './process/run-file.ts'
 import { Sandbox } from './process/sandbox.ts'
-import { Turns } from './process/turns.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './scan/command-texts.ts'
 import { ScriptReaders } from './scan/script-readers.ts'
 import { resolveScriptRunnerOptions, type ScriptRunnerOptions } from './script-runner-options.ts'

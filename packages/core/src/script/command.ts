@@ -1,3 +1,4 @@
+import { isRecord } from '../options.ts'
 import { showValue } from '../quote.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -90,14 +91,12 @@ export function toCommandDescription(value: unknown): string | undefined {
   return text === '' ? undefined : text
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
 /** Returns the error in the JSON Schema of an input, or `undefined` if the schema is valid. */
 export function checkInputSchema(schema: unknown): string | undefined {
-  if (!isFields(schema)) return 'its input is not a JSON Schema; use { type: "object", properties: { ... } }'
+  if (!isRecord(schema)) return 'its input is not a JSON Schema; use { type: "object", properties: { ... } }'
   const { type, properties = {}, required = [] } = schema
   if (type !== 'object') return `the type of its input is ${showValue(type, MAX_SHOWN)}; use "object"`
-  if (!isFields(properties))
+  if (!isRecord(properties))
     return `the properties of its input are ${showValue(properties, MAX_SHOWN)}; use an object of schemas`
   if (!Array.isArray(required) || !required.every(each => typeof each === 'string'))
     return `"required" of its input is ${showValue(required, MAX_SHOWN)}; use a list of names`
@@ -116,13 +115,13 @@ function findWrongType(
   schema: unknown,
   field: string,
 ): { readonly field: string; readonly type: unknown } | undefined {
-  if (!isFields(schema)) return undefined
+  if (!isRecord(schema)) return undefined
   const { type, properties, items, additionalProperties } = schema
   const types = type === undefined ? [] : Array.isArray(type) ? type : [type]
   if (!types.every(each => TYPES.includes(each as string))) return { field, type }
   const within = (name: string): string => (field === '' ? name : `${field}.${name}`)
   const inner: readonly (readonly [string, unknown])[] = [
-    ...Object.entries(isFields(properties) ? properties : {}).map(
+    ...Object.entries(isRecord(properties) ? properties : {}).map(
       ([name, each]) => [within(name), each] as const,
     ),
     [within('*'), items],
@@ -141,10 +140,6 @@ function findWrongType(
 
 const TYPES: readonly string[] = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']
 const COMBINERS = ['anyOf', 'oneOf', 'allOf'] as const
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 const MODULE = /\.(?:ts|mts|js|mjs)$/
 

@@ -1,4 +1,4 @@
-import { defined } from '@skillstoke/core/internal'
+import { defined, isRecord } from '@skillstoke/core/internal'
 import type { ChildFrame, CommandFrame, InputFaults } from '../child/frames.ts'
 import { mapTexts, type Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
@@ -49,7 +49,7 @@ const FRAMES = {
   loaded: {
     commands: (value, clean) =>
       listOf(value)
-        .filter(isFields)
+        .filter(isRecord)
         .map(each => toCommand(each, clean)),
   },
   failed: { path: textOf, message: textOf, stack: textOf },
@@ -70,7 +70,7 @@ const FRAMES = {
 function parseFields(line: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(line)
-    return isFields(value) ? value : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined // not JSON, so not from our code
   }
@@ -128,19 +128,15 @@ function toCommand(fields: Fields, clean: Clean): CommandFrame {
 }
 
 function toFaults(value: unknown, clean: Clean): InputFaults {
-  const fields = isFields(value) ? value : {}
+  const fields = isRecord(value) ? value : {}
   const few = (name: string): readonly unknown[] => listOf(fields[name]).slice(0, MAX_FAULTS)
   return {
     missing: few('missing').map(each => textOf(each, clean)),
     unknown: few('unknown').map(each => textOf(each, clean)),
     wrong: few('wrong')
-      .filter(isFields)
+      .filter(isRecord)
       .map(({ field, message }) => ({ field: textOf(field, clean), message: textOf(message, clean) })),
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -4,6 +4,7 @@ import {
   checkCommandName,
   checkInputSchema,
   defined,
+  isRecord,
   quote,
   toCommandDescription,
   toCommandHints,
@@ -174,10 +175,6 @@ function fieldsOf({ properties }: ObjectExpression): ReadonlyMap<string, Express
 
 function toSchema(value: unknown): Readonly<Record<string, unknown>> | undefined {
   return isRecord(value) ? value : undefined
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Returns the text of the doc comment directly before an offset. Omits stars and tags. */
