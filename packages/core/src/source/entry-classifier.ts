@@ -8,7 +8,7 @@ import type { SkillLimits } from '../skill/limits.ts'
 import type { IgnoreRules } from '../skill/manifest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { IGNORE_FILE_NAME, type LayoutRules } from './file-layout.ts'
-import { NOT_ASCII, pathWithin } from './mirror.ts'
+import { joinPath, NOT_ASCII, pathWithin } from './mirror.ts'
 
 /** The values of `SymlinkPolicy`. */
 export const SYMLINK_POLICIES = ['within-root', 'follow', 'deny'] as const
@@ -95,7 +95,7 @@ export class EntryClassifier {
     const includesSecrets = this.#options.reading.secretFiles === 'include'
     const { isKept, finding } = judgeLeftOut(entry.name, kind, includesSecrets)
     if (finding !== undefined && !isIgnored(context.node, entry))
-      this.#tellLeftOut(context, childPath(context.node, entry.name), finding)
+      this.#tellLeftOut(context, joinPath(context.node.path, entry.name), finding)
     return !isKept
   }
 
@@ -167,7 +167,7 @@ export class EntryClassifier {
       toFinding(this.#options.displayPath, {
         code: 'PATH_COLLISION',
         severity: 'error',
-        path: childPath(context.node, name),
+        path: joinPath(context.node.path, name),
         reason: `exists twice, in different Unicode spellings${context.inSkill ? '' : '; this entry is not read'}`,
         fix: 'rename one of the two',
       }),
@@ -229,7 +229,7 @@ export class EntryClassifier {
       toFinding(this.#options.displayPath, {
         code,
         severity: 'warning',
-        path: childPath(node, name),
+        path: joinPath(node.path, name),
         reason,
         fix,
       }),
@@ -265,12 +265,7 @@ function isIgnored(node: ClassifiedFolder, entry: DirectoryEntry): boolean {
   for (let at: ClassifiedFolder | undefined = node; at !== undefined; at = at.parent) {
     if (at.ignored === undefined) continue
     const within = pathWithin(at, node)
-    if (at.ignored.rules(within === '' ? entry.name : `${within}/${entry.name}`, entry.kind === 'directory'))
-      return true
+    if (at.ignored.rules(joinPath(within, entry.name), entry.kind === 'directory')) return true
   }
   return false
-}
-
-function childPath(node: ClassifiedFolder, name: string): string {
-  return node.path === '' ? name : `${node.path}/${name}`
 }

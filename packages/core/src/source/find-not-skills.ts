@@ -22,6 +22,7 @@ import {
 } from './describe-not-skill.ts'
 import type { ClassifierOptions } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
+import { joinPath } from './mirror.ts'
 import type { NotSkill, NotSkillQuery, NotSkills } from './not-skill.ts'
 
 /** The folders and files of a source. All paths are relative to its root. */
@@ -95,7 +96,7 @@ class Search {
     if (path !== '') await this.#addFolder(path, entries)
     const inner: string[] = []
     for (const entry of entries) {
-      const inside = join(path, entry.name)
+      const inside = joinPath(path, entry.name)
       const skill = this.#skills.get(inside.normalize('NFC'))
       if (skill !== undefined) await this.#lookIntoSkill(skill)
       else if (await this.#lookAtEntry(inside, entry)) inner.push(inside)
@@ -111,7 +112,7 @@ class Search {
     const finding = describeFolder(entries, this.#skillFile, { isCategory, isExpected })
     const text = entries.find(({ name, kind }) => kind === 'file' && isNearlySkillFile(name))?.name
     const isNear = finding.reason === 'misnamed' && text !== undefined
-    await this.#add(path, finding, isNear ? join(path, text) : undefined)
+    await this.#add(path, finding, isNear ? joinPath(path, text) : undefined)
   }
 
   /** Looks at an entry outside of skills. Returns whether it is a folder in which skills may be. */
@@ -153,8 +154,9 @@ class Search {
     await this.#add(path, describeSkipped(skip, text !== undefined), text)
     if (!isSearched || text !== undefined) return
     for (const { name, kind: inner } of (await this.#list(path)) ?? []) {
-      const innerText = inner === 'directory' ? await this.#findText(join(path, name)) : undefined
-      if (innerText !== undefined) await this.#add(join(path, name), describeInSkipped(skip, path), innerText)
+      const innerText = inner === 'directory' ? await this.#findText(joinPath(path, name)) : undefined
+      if (innerText !== undefined)
+        await this.#add(joinPath(path, name), describeInSkipped(skip, path), innerText)
     }
   }
 
@@ -162,18 +164,18 @@ class Search {
   async #lookIntoSkill({ location, skill }: SourceEntry): Promise<void> {
     const { nestedSkills, limits, displayPath, read } = this.#folders
     if (!nestedSkills || skill?.files.some(({ path }) => path === IGNORE_FILE_NAME) !== true) return
-    const ignoreFile = join(location, IGNORE_FILE_NAME)
+    const ignoreFile = joinPath(location, IGNORE_FILE_NAME)
     const bytes = await unlessFailed(() => read(ignoreFile, limits.maxFrontmatterBytes))
     if (bytes === undefined) return
     const isIgnored = parseIgnoreFile(decodeUnmarkedText(bytes))
     const folders = ['']
     for (const folder of folders)
-      for (const { name, kind } of (await this.#list(join(location, folder))) ?? []) {
-        const within = join(folder, name)
+      for (const { name, kind } of (await this.#list(joinPath(location, folder))) ?? []) {
+        const within = joinPath(folder, name)
         if (kind !== 'directory' || findLeftOutKind(name, true) !== undefined) continue
-        const text = isIgnored(within, true) ? await this.#findText(join(location, within)) : undefined
+        const text = isIgnored(within, true) ? await this.#findText(joinPath(location, within)) : undefined
         if (text !== undefined)
-          await this.#add(join(location, within), describeIgnored(displayPath(ignoreFile)), text)
+          await this.#add(joinPath(location, within), describeIgnored(displayPath(ignoreFile)), text)
         else if (!isIgnored(within, true)) folders.push(within)
       }
   }
@@ -199,7 +201,7 @@ class Search {
     const name = this.#folders.layout.fileNames.find(each =>
       entries?.some(entry => entry.name === each && entry.kind === 'file'),
     )
-    return name === undefined ? undefined : join(path, name)
+    return name === undefined ? undefined : joinPath(path, name)
   }
 
   /** Lists a folder. Returns `undefined` if the folder cannot be listed or the limit is reached. */
@@ -226,8 +228,4 @@ function foldersAbove(locations: Iterable<string>): ReadonlySet<string> {
 
 function depthOf(path: string): number {
   return path === '' ? 0 : path.split('/').length
-}
-
-function join(folder: string, name: string): string {
-  return folder === '' || name === '' ? `${folder}${name}` : `${folder}/${name}`
 }

@@ -6,6 +6,7 @@ import { decodeUnmarkedText } from '../skill/text.ts'
 import { type ClassifierOptions, toFinding } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import type { DirectoryNode, IgnoreFile, ScanPass } from './mirror.ts'
+import { joinPath } from './mirror.ts'
 
 interface IgnoreFileOptions extends Pick<ClassifierOptions, 'limits' | 'displayPath'> {
   readonly fileSystem: FileSystem
@@ -51,7 +52,7 @@ export async function updateIgnoreFile(
       read = { text: decodeUnmarkedText(bytes), stat }
     } catch (thrown) {
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return false // removed after the listing; checked again later
-      const path = node.path === '' ? IGNORE_FILE_NAME : `${node.path}/${IGNORE_FILE_NAME}`
+      const path = joinPath(node.path, IGNORE_FILE_NAME)
       context.findings.push(describeIgnoreFault(path, thrown, displayPath))
       return false
     }

@@ -108,29 +108,22 @@ export class MirrorScanner {
   }
 
   /** The followed links whose directories are still in the mirror. */
-  *links(): Generator<FollowedLink> {
-    for (const link of this.#links) {
-      const { directory, file } = link
-      const isStale = !directory.isAttached || (file !== undefined && directory.files.get(file.name) !== file)
-      if (isStale) this.#links.delete(link)
-      else yield link
-    }
+  links(): Generator<FollowedLink> {
+    return keep(
+      this.#links,
+      ({ directory, file }) =>
+        directory.isAttached && (file === undefined || directory.files.get(file.name) === file),
+    )
   }
 
   /** The directories that cannot be watched and must be checked instead. */
-  *unwatched(): Generator<DirectoryNode> {
-    for (const node of this.#unwatched) {
-      if (node.isAttached && node.refusedAt !== undefined) yield node
-      else this.#unwatched.delete(node)
-    }
+  unwatched(): Generator<DirectoryNode> {
+    return keep(this.#unwatched, node => node.isAttached && node.refusedAt !== undefined)
   }
 
   /** The folders of skills whose skill file is missing for a short time. */
-  *lost(): Generator<DirectoryNode> {
-    for (const node of this.#lost) {
-      if (node.isAttached && node.skillFileLostAt !== undefined) yield node
-      else this.#lost.delete(node)
-    }
+  lost(): Generator<DirectoryNode> {
+    return keep(this.#lost, node => node.isAttached && node.skillFileLostAt !== undefined)
   }
 
   /** Counts the directories without a watch and gives the reason; `undefined` if there are none. */
@@ -562,6 +555,13 @@ export class MirrorScanner {
     pass.changed.add(node)
     affectOwners(node, pass)
   }
+}
+
+/** Yields the items for which `isCurrent` returns true, and removes the others. */
+function* keep<Item>(items: Set<Item>, isCurrent: (item: Item) => boolean): Generator<Item> {
+  for (const item of items)
+    if (isCurrent(item)) yield item
+    else items.delete(item)
 }
 
 function affectOwners(node: DirectoryNode, pass: ScanPass): void {

@@ -24,6 +24,7 @@ import {
   storeFile,
   toEntry,
 } from './make-skill.ts'
+import { joinPath } from './mirror.ts'
 import type { SourceReadContext } from './skill-source.ts'
 import type { FileTree, ListedSkill } from './tree-fetcher.ts'
 import { findTreeSkills, readTreeFile, type TreeFolders, type TreeSkill, toFolders } from './tree-skills.ts'
@@ -241,8 +242,7 @@ export class RemoteContents {
     const { limits, reading, displayPath } = this.#options
     const { path, skillFile, isStandalone } = skill
     const folder = isStandalone ? '' : path
-    const toPath = (within: string): string =>
-      displayPath([folder, within].filter(part => part !== '').join('/'))
+    const toPath = (within: string): string => displayPath(joinPath(folder, within))
     const found = [...skill.found]
     const files = checkPaths(skill.files, found)
     const { length } = found

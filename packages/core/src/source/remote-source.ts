@@ -9,6 +9,7 @@ import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
 import { type FileLayout, LAYOUT_OPTIONS, LayoutRules } from './file-layout.ts'
 import { findLeftOut } from './find-left-out.ts'
 import { findNotSkills, type SearchedFolders } from './find-not-skills.ts'
+import { joinPath } from './mirror.ts'
 import { KNOWN_QUERY, type NotSkillQuery, type NotSkills } from './not-skill.ts'
 import { RemoteContents, type RemoteContentsOptions } from './remote-contents.ts'
 import { NO_SETTLE, type SettlePolicy } from './settle.ts'
@@ -235,9 +236,7 @@ export class RemoteSource implements SkillSource {
   async findLeftOut(skill: Skill): Promise<readonly string[]> {
     const { path: folder } = this.#contents.find(skill.location) ?? {}
     if (folder === undefined) return []
-    return await findLeftOut(skill, async path =>
-      listFolder(this.#contents.folders, [folder, path].filter(part => part !== '').join('/')),
-    )
+    return await findLeftOut(skill, async path => listFolder(this.#contents.folders, joinPath(folder, path)))
   }
 
   async close(): Promise<void> {
