@@ -3,6 +3,7 @@ import { untilAborted } from '../host.ts'
 import { checkOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillReport } from '../registry/generation.ts'
+import { diffFiles } from '../skill/diff-skills.ts'
 import { type Digest, digestOf } from '../skill/digest.ts'
 import { findLeftOutIn, isBriefName } from '../skill/entry-names.ts'
 import type { SkillFile } from '../skill/manifest.ts'
@@ -405,13 +406,8 @@ export class SkillWriter {
 
 /** If two revisions differ in only one file, returns that file. */
 function findOnlyDifference(from: Skill, to: Skill): SkillFile | undefined {
-  const known = new Map(from.files.map(file => [file.path, file]))
-  const kept = new Set(to.files.map(({ path }) => path))
-  const [only, another] = to.files.filter(({ path, digest, isExecutable }) => {
-    const before = known.get(path)
-    return before?.digest !== digest || before.isExecutable !== isExecutable
-  })
-  return another === undefined && from.files.every(({ path }) => kept.has(path)) ? only : undefined
+  const [only, another] = diffFiles(from.files, to.files)
+  return another === undefined ? only?.after : undefined
 }
 
 function checkPath(text: string, includesSecrets: boolean): SkillPath {

@@ -109,7 +109,7 @@ export function findIncludedSecret({
 }
 
 /** Returns a path and the paths of all folders above it. */
-function pathsAbove(path: string): readonly string[] {
+export function pathsAbove(path: string): readonly string[] {
   const segments = path.split('/')
   return segments.map((_, index) => segments.slice(0, index + 1).join('/'))
 }

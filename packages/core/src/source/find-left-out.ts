@@ -1,6 +1,7 @@
 import { unlessFailed } from '../errors.ts'
 import type { DirectoryEntry } from '../fs/file-system.ts'
 import { compareText } from '../skill/compare.ts'
+import { pathsAbove } from '../skill/left-out.ts'
 import type { Skill } from '../skill/skill.ts'
 
 /** Maximum number of folders that one search lists. */
@@ -15,7 +16,7 @@ export async function findLeftOut(
   { files }: Pick<Skill, 'files'>,
   list: (path: string) => Promise<readonly DirectoryEntry[]>,
 ): Promise<readonly string[]> {
-  const known = new Set(files.flatMap(({ path }) => [path, ...foldersAbove(path)]))
+  const known = new Set(files.flatMap(({ path }) => pathsAbove(path)))
   const found: string[] = []
   const waiting = ['']
   for (let listed = 0; waiting.length > 0 && listed < MAX_LISTED; listed++) {
@@ -29,9 +30,4 @@ export async function findLeftOut(
     }
   }
   return found.sort(compareText)
-}
-
-function foldersAbove(path: string): readonly string[] {
-  const segments = path.split('/')
-  return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join('/'))
 }
