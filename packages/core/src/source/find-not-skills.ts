@@ -3,6 +3,7 @@ import { unlessFailed } from '../errors.ts'
 import type { Awaitable, DirectoryEntry, FileKind } from '../fs/file-system.ts'
 import { compareText } from '../skill/compare.ts'
 import { findLeftOutKind, isNeverRead } from '../skill/entry-names.ts'
+import { pathsAbove } from '../skill/left-out.ts'
 import { parseIgnoreFile } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
@@ -71,7 +72,7 @@ class Search {
     this.#folders = folders
     this.#query = query
     this.#skills = new Map(entries.map(entry => [entry.location, entry]))
-    this.#categories = foldersAbove(this.#skills.keys())
+    this.#categories = new Set(entries.flatMap(({ location }) => pathsAbove(location).slice(0, -1)))
     this.#told = new Set(diagnostics.map(({ path }) => path))
   }
 
@@ -213,17 +214,6 @@ class Search {
   get #skillFile(): string {
     return this.#folders.layout.fileNames[0] ?? 'SKILL.md'
   }
-}
-
-/** Returns all folders that contain skills at any depth. */
-function foldersAbove(locations: Iterable<string>): ReadonlySet<string> {
-  const folders = new Set<string>()
-  for (const location of locations)
-    for (let at = location.lastIndexOf('/'); at > 0; at = location.lastIndexOf('/', at - 1)) {
-      if (folders.has(location.slice(0, at))) break
-      folders.add(location.slice(0, at))
-    }
-  return folders
 }
 
 function depthOf(path: string): number {

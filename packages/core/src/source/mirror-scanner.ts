@@ -6,11 +6,13 @@ import {
   isPending,
   isSameInode,
   isSameStat,
+  statIfThere,
 } from '../fs/file-system.ts'
 import { walkBreadthFirst } from '../fs/walk.ts'
 import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { type ClassifierOptions, EntryClassifier, type EntryContext, toFinding } from './entry-classifier.ts'
+import { toDiagnostic } from '../skill/left-out.ts'
+import { type ClassifierOptions, EntryClassifier, type EntryContext } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import { followLink } from './follow-link.ts'
 import type { FollowedLink } from './followed-links.ts'
@@ -262,12 +264,8 @@ export class MirrorScanner {
   }
 
   async #isReplaced(node: DirectoryNode): Promise<boolean> {
-    try {
-      const stat = await this.#options.fileSystem.stat(this.#options.pathOf(node))
-      return node.stat === undefined || !isSameInode(node.stat, stat)
-    } catch {
-      return true // the visit finds and reports the reason
-    }
+    const stat = await statIfThere(this.#options.fileSystem, this.#options.pathOf(node))
+    return stat === undefined || node.stat === undefined || !isSameInode(node.stat, stat)
   }
 
   #fail(node: DirectoryNode, thrown: unknown, pass: ScanPass): { node: DirectoryNode; depth: VisitDepth }[] {
@@ -289,15 +287,11 @@ export class MirrorScanner {
       node.skillFile = 'SKILL.md'
       pass.removed.delete(node.path)
     }
-    this.#setFindings(node, [
-      toFinding(this.#options.displayPath, {
-        code: 'DIRECTORY_UNREADABLE',
-        severity: 'error',
-        path: node.path,
-        reason: `cannot be read: ${toMessage(thrown)}`,
-        fix: 'check the permissions',
-      }),
-    ])
+    const finding = {
+      ...({ code: 'DIRECTORY_UNREADABLE', severity: 'error' } as const),
+      ...{ reason: `cannot be read: ${toMessage(thrown)}`, fix: 'check the permissions' },
+    }
+    this.#setFindings(node, [toDiagnostic(finding, node.path, this.#options.displayPath(node.path))])
     affectOwners(node, pass)
     return []
   }
