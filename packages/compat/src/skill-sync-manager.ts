@@ -18,8 +18,7 @@ import {
   waitAtMost,
 } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
-import type { ExoSkill } from './exo-skill.ts'
-import { fromLoadedSkill } from './exo-skill.ts'
+import { type ExoSkill, toExoSkill } from './exo-skill.ts'
 import { END_MS, followWatcher } from './follow-watcher.ts'
 import type { SkillRegistry } from './skill-registry.ts'
 import type { SkillWatcherLike } from './skill-watcher.ts'
@@ -123,7 +122,9 @@ export class SkillSyncManager implements AsyncDisposable {
         instructions:
           instructionsBuilder &&
           ((skills: readonly LoadedSkill[]) =>
-            instructionsBuilder(skills.map(fromLoadedSkill).filter(({ active }) => active))),
+            instructionsBuilder(
+              skills.map(skill => toExoSkill(skill, skill.body)).filter(({ active }) => active),
+            )),
       }),
     })
     await waitAtMost(this.#options.clock, BIND_PATIENCE_MS, binding)

@@ -8,6 +8,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import { Turns } from '../turns.ts'
 import { type AdmissionPolicy, type FolderPlace, placeOf, trustAdmission } from './admission.ts'
 import { type Candidate, type FolderSeat, nameOf } from './candidate.ts'
 import {
@@ -73,7 +74,7 @@ export class SkillRegistry {
   readonly #remarks = new WeakMap<Skill, readonly Diagnostic[]>()
   readonly #folders = new WeakMap<Skill, FolderSeat>()
   readonly #subscriptions: Subscriptions
-  #queue: Promise<void> = Promise.resolve()
+  readonly #turns = new Turns(1)
   #slices: Slices
 
   constructor(options: SkillRegistryOptions) {
@@ -315,7 +316,7 @@ export class SkillRegistry {
 
   /** Resolves when every update that was committed before this call has reached all subscribers. */
   async delivered(): Promise<void> {
-    await this.#queue
+    await this.#turns.run(async () => undefined)
     await this.#subscriptions.delivered()
   }
 
@@ -336,17 +337,12 @@ export class SkillRegistry {
   async #enqueue(label: string, work: (slot: SourceSlot) => Promise<void>): Promise<Generation> {
     const slot = this.#slots.find(each => each.label === label)
     if (slot === undefined) throw new SkillError('INVALID_OPTION', `there is no source ${quote(label)}`)
-    const turn = this.#queue.then(async () => {
+    return await this.#turns.run(async () => {
       if (this.#subscriptions.isClosed) throw new SkillError('CLOSED', 'the registry is closed')
       this.#slices = new Slices(this.#clock)
       await work(slot)
       return this.current
     })
-    this.#queue = turn.then(
-      () => undefined,
-      () => undefined,
-    )
-    return await turn
   }
 
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
