@@ -10,7 +10,6 @@ export {
   checkOptions,
   checkValue,
   findNearest,
-  isRecord,
   type KnownOptions,
   number,
   oneOf,
@@ -23,7 +22,6 @@ export { defined } from './defined.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
 export { mayRun, type ScriptEnding } from './skill/program-file.ts'
-export { showFile } from './skill/shown-bytes.ts'
 export {
   decodeStrictText,
   decodeText,
@@ -122,7 +120,6 @@ export {
   type CapabilityForm,
   checkCapabilities,
   findCapabilityForm,
-  findMissing,
   isCapability,
 } from './skill/capabilities.ts'
 

@@ -1,4 +1,4 @@
-import { defined, isRecord } from '@skillstoke/core/internal'
+import { defined } from '@skillstoke/core/internal'
 import type { ChildFrame, CommandFrame, InputFaults } from '../child/frames.ts'
 import { mapTexts, type Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
@@ -49,7 +49,7 @@ const FRAMES = {
   loaded: {
     commands: (value, clean) =>
       listOf(value)
-        .filter(isRecord)
+        .filter(isFields)
         .map(each => toCommand(each, clean)),
   },
   failed: { path: textOf, message: textOf, stack: textOf },
@@ -70,7 +70,7 @@ const FRAMES = {
 function parseFields(line: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(line)
-    return isRecord(value) ? value : undefined
+    return isFields(value) ? value : undefined
   } catch {
     return undefined // not JSON, so not from our code
   }
@@ -128,13 +128,13 @@ function toCommand(fields: Fields, clean: Clean): CommandFrame {
 }
 
 function toFaults(value: unknown, clean: Clean): InputFaults {
-  const fields = isRecord(value) ? value : {}
+  const fields = isFields(value) ? value : {}
   const few = (name: string): readonly unknown[] => listOf(fields[name]).slice(0, MAX_FAULTS)
   return {
     missing: few('missing').map(each => textOf(each, clean)),
     unknown: few('unknown').map(each => textOf(each, clean)),
     wrong: few('wrong')
-      .filter(isRecord)
+      .filter(isFields)
       .map(({ field, message }) => ({ field: textOf(field, clean), message: textOf(message, clean) })),
   }
 }
@@ -151,3 +151,7 @@ const MAX_DEPTH = 256
 const MAX_VALUES = 100_000
 /** Maximum number of bytes that a result line contains in addition to the value. */
 const MAX_ENVELOPE = 256
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

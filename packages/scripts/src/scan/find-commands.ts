@@ -4,7 +4,6 @@ import {
   checkCommandName,
   checkInputSchema,
   defined,
-  isRecord,
   quote,
   toCommandDescription,
   toCommandHints,
@@ -174,7 +173,8 @@ function fieldsOf({ properties }: ObjectExpression): ReadonlyMap<string, Express
 }
 
 function toSchema(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return isRecord(value) ? value : undefined
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? (value as Readonly<Record<string, unknown>>) : undefined
 }
 
 /** Returns the text of the doc comment directly before an offset. Omits stars and tags. */
