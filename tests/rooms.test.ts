@@ -53,6 +53,7 @@ const EVERYWHERE = [
   'is-inside',
   'defined',
   'listeners',
+  'turns',
 ]
 // Rooms that import the entry points, as other packages do, and the rooms in the list.
 const OUTSIDE: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,4 @@
-import { type Skill as CoreSkill, type LoadedSkill, renderSkillText } from '@skillstoke/core'
+import { type Skill as CoreSkill, renderSkillText } from '@skillstoke/core'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import { Skill, type SkillFields } from './skill.ts'
 
@@ -46,11 +46,6 @@ export function toExoSkill(skill: CoreSkill, body: string): Skill {
 export function isActive({ extra }: CoreSkill): boolean {
   const active = extra['active']
   return active === undefined || active === true || (typeof active === 'string' && /^true$/i.test(active))
-}
-
-/** Converts a loaded skill to Exo's fields, with its instructions. */
-export function fromLoadedSkill(skill: LoadedSkill): Skill {
-  return toExoSkill(skill, skill.body)
 }
 
 /** Returns the files of a skill that a watcher reported. */

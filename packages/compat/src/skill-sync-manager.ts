@@ -14,11 +14,11 @@ import {
   type KnownOptions,
   LATE,
   silentLogger,
+  Turns,
   waitAtMost,
 } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
-import type { ExoSkill } from './exo-skill.ts'
-import { fromLoadedSkill } from './exo-skill.ts'
+import { type ExoSkill, toExoSkill } from './exo-skill.ts'
 import { END_MS, followWatcher } from './follow-watcher.ts'
 import type { SkillRegistry } from './skill-registry.ts'
 import type { SkillWatcherLike } from './skill-watcher.ts'
@@ -84,7 +84,7 @@ export class SkillSyncManager implements AsyncDisposable {
   readonly #watchers: SkillWatcherLike[] = []
   readonly #places = new Map<SkillWatcherLike, MemorySource>()
   #tasks: Task[] = []
-  #turn: Promise<void> = Promise.resolve()
+  readonly #turns = new Turns(1)
   /** Aborts the watchers that start() started; absent after stop(). */
   #stopping: AbortController | undefined
   #unsubscribe: (() => void) | undefined
@@ -122,7 +122,9 @@ export class SkillSyncManager implements AsyncDisposable {
         instructions:
           instructionsBuilder &&
           ((skills: readonly LoadedSkill[]) =>
-            instructionsBuilder(skills.map(fromLoadedSkill).filter(({ active }) => active))),
+            instructionsBuilder(
+              skills.map(skill => toExoSkill(skill, skill.body)).filter(({ active }) => active),
+            )),
       }),
     })
     await waitAtMost(this.#options.clock, BIND_PATIENCE_MS, binding)
@@ -145,7 +147,7 @@ export class SkillSyncManager implements AsyncDisposable {
   async start(): Promise<void> {
     this.#stopping ??= new AbortController()
     const stopping = this.#stopping
-    await this.#inTurn(async () => {
+    await this.#turns.run(async () => {
       if (this.#unsubscribe !== undefined) return
       try {
         await this.#begin(stopping.signal)
@@ -163,7 +165,7 @@ export class SkillSyncManager implements AsyncDisposable {
     // Abort before waiting for the lock, because a pending `start()` holds the lock.
     this.#stopping?.abort()
     this.#stopping = undefined
-    await this.#inTurn(async () => {
+    await this.#turns.run(async () => {
       const tasks = this.#tasks
       this.#tasks = []
       await Promise.all(tasks.map(task => this.#end(task)))
@@ -174,13 +176,6 @@ export class SkillSyncManager implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
-  }
-
-  /** Runs calls of `start()` and `stop()` one after the other. */
-  async #inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.#turn.then(work)
-    this.#turn = turn.catch(() => undefined)
-    await turn
   }
 
   async #begin(signal: AbortSignal): Promise<void> {

@@ -120,6 +120,19 @@ export class SkillError extends Error {
   }
 }
 
+/** Returns `undefined` if work fails with a `SkillError` of one of the codes, or of any code if none is given. */
+export async function unlessFailed<T>(
+  work: () => PromiseLike<T> | T,
+  ...codes: readonly SkillErrorCode[]
+): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown) && (codes.length === 0 || codes.includes(thrown.code))) return undefined
+    throw thrown
+  }
+}
+
 /** Returns the message of any thrown value, without control characters, and cut if it is long. */
 export function toMessage(thrown: unknown): string {
   return limitMessage(thrown instanceof Error ? thrown.message : String(thrown))

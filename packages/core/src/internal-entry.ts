@@ -8,6 +8,7 @@ export { isInside, pathInside } from './is-inside.ts'
 export { checkOptions, findNearest, type KnownOptions, number, oneOf, whole } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { Listeners } from './listeners.ts'
+export { Turns } from './turns.ts'
 export { defined } from './defined.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
@@ -24,6 +25,7 @@ export { findIncludedSecret } from './skill/left-out.ts'
 
 // For `@skillstoke/core/node` and the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
+export { FOLDER_OPTIONS } from './source/check-file-source-options.ts'
 export { placeOfSource } from './history/decisions.ts'
 export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
 

@@ -40,6 +40,11 @@ export function oneOf(choices: readonly unknown[], isOther?: (value: unknown) =>
       : `one of ${choices.map(choice => showValue(choice)).join(', ')}`
 }
 
+/** Whether a value is an object and no list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Accepts functions. */
 export function isFunction(value: unknown): boolean {
   return typeof value === 'function'
@@ -70,7 +75,7 @@ export function checkOptions<Options extends object>(
   place: OptionPlace = TOP,
 ): void {
   if (options === undefined) return
-  if (typeof options !== 'object' || options === null || Array.isArray(options))
+  if (!isRecord(options))
     throw new SkillError(
       'INVALID_OPTION',
       `${place.path ?? `the argument with the options of ${owner}`} is ${describeValue(options)}; use an object`,

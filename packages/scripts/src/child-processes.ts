@@ -1,5 +1,5 @@
 import { SkillError } from '@skillstoke/core'
-import { defined, quote } from '@skillstoke/core/internal'
+import { defined, quote, Turns } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
 import type {
   ProgramLoad,
@@ -13,7 +13,6 @@ import type {
   ScriptText,
 } from '@skillstoke/core/source'
 import { FolderLooks } from './access/folder-looks.ts'
-import { PartialFolders } from './access/partial-folders.ts'
 import {
   type AccessInUse,
   defaultProtectedPaths,
@@ -31,7 +30,6 @@ import { ProgramLoader, type ProgramLoaderOptions } from './process/program-load
 import { createRedaction } from './process/redact.ts'
 import { runProgram } from './process/run-file.ts'
 import { Sandbox } from './process/sandbox.ts'
-import { Turns } from './process/turns.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './scan/command-texts.ts'
 import { ScriptReaders } from './scan/script-readers.ts'
 import { resolveScriptRunnerOptions, type ScriptRunnerOptions } from './script-runner-options.ts'
@@ -82,7 +80,6 @@ class ChildProcessRunner implements ChildProcesses {
   readonly #loader: ProgramLoader
   readonly #runs = new Set<Promise<unknown>>()
   readonly #looks = new FolderLooks()
-  readonly #partialFolders = new PartialFolders()
   readonly #stop = new AbortController()
   /** Maximum number of simultaneous background loads, because a host may have many skills and few cores. */
   readonly #loads = new Turns(MAX_LOADS)
@@ -238,7 +235,6 @@ class ChildProcessRunner implements ChildProcesses {
       hiddenPaths: [defaultStateDirectory(this.#parts.options.env), ...hiddenPaths],
       isSandboxed: (await this.#parts.sandbox.check()) !== undefined,
       looks: this.#looks,
-      partialFolders: this.#partialFolders,
       others: [...this.#parts.inUse].filter(each => each.skill !== skill),
       env: this.#parts.options.env,
     })

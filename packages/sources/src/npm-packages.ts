@@ -3,36 +3,17 @@ import { join, resolve, sep } from 'node:path'
 import { type Diagnostic, SkillError } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
-import {
-  RemoteSource,
-  type RemoteSourceOptions,
-  type SkillSource,
-  type TreeFetcher,
-  type TreeFile,
-} from '@skillstoke/core/source'
+import { RemoteSource, type SkillSource, type TreeFetcher, type TreeFile } from '@skillstoke/core/source'
+import { REMOTE_OPTIONS, type RemoteOptions } from './remote-options.ts'
 
-export interface NpmPackagesOptions
-  extends Pick<
-    RemoteSourceOptions,
-    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'polling' | 'clock'
-  > {
+export interface NpmPackagesOptions extends RemoteOptions {
   /** Name of the source in digests and messages. @default 'npm' */
   readonly label?: string
   /** Names of the packages to read. @default all installed packages */
   readonly packages?: readonly string[]
 }
 
-const KNOWN: KnownOptions<NpmPackagesOptions> = {
-  label: true,
-  packages: true,
-  trust: true,
-  layout: true,
-  reading: true,
-  limits: true,
-  pollMs: true,
-  polling: true,
-  clock: true,
-}
+const KNOWN: KnownOptions<NpmPackagesOptions> = { label: true, packages: true, ...REMOTE_OPTIONS }
 
 const DISK = new NodeFileSystem()
 const MAX_FILES = 20_000

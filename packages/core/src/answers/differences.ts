@@ -4,6 +4,7 @@ import type { RevisionDiff } from '../history/compare-revisions.ts'
 import { type SkillReport, type SkillStatus, targetOf } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
+import { diffFiles } from '../skill/diff-skills.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import { showFile } from '../skill/shown-bytes.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -96,9 +97,8 @@ export async function describeModified(
   const [from, to] = [before, after].map(skill =>
     skill === undefined ? 'nothing' : shortDigest(skill.revision),
   )
-  const paths = new Set([...(before?.files ?? []), ...after.files].map(file => file.path))
   const parts: string[] = []
-  for (const path of [...paths].sort()) {
+  for (const { path } of diffFiles(before?.files ?? [], after.files)) {
     const [old, now] = [await readText(before, path, answering), await readText(after, path, answering)]
     if (old === now) continue
     const texts = { path: `${after.name}/${path}`, before: old ?? '', after: now ?? '' }

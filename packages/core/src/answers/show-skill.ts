@@ -5,6 +5,7 @@ import { targetOf } from '../registry/generation.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
+import type { SkillFile } from '../skill/manifest.ts'
 import { showFile } from '../skill/shown-bytes.ts'
 import type { Skill } from '../skill/skill.ts'
 import { decodePlainText } from '../skill/text.ts'
@@ -13,12 +14,7 @@ import type { Answering } from './answering.ts'
 import { findUnreported } from './doubts.ts'
 import { type GenerationId, type SkillRow, toGenerationId, toRow } from './skill-row.ts'
 
-export interface FileInfo {
-  readonly path: string
-  readonly digest: Digest
-  /** Size in bytes. */
-  readonly size: number
-}
+export type FileInfo = Pick<SkillFile, 'path' | 'digest' | 'size'>
 
 /** One file of a skill. */
 export interface FileText extends FileInfo {

@@ -1,16 +1,13 @@
-import { SkillError, toMessage } from '../errors.ts'
+import { SkillError, toMessage, unlessFailed } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { compareText } from '../skill/compare.ts'
 import { findPathFault } from '../skill/skill-path.ts'
+import type { FetchedFile } from '../source/stored-tree.ts'
 import { type GuardedFolder, refuseGit } from './git-guard.ts'
 import { listFolder } from './list-folder.ts'
 
 /** A file of the new folder. */
-export interface FolderFile {
-  readonly path: string
-  readonly bytes: Uint8Array
-  readonly isExecutable: boolean
-}
+export type FolderFile = Omit<FetchedFile, 'kind'>
 
 export const TRASH = '.trash'
 // This folder is inside the trash, which no source reads. It holds a new folder until the new folder replaces the old
@@ -106,11 +103,5 @@ function decode(name: string): string | undefined {
 }
 
 async function isThere(fileSystem: WritableFileSystem, path: string): Promise<boolean> {
-  try {
-    await fileSystem.stat(path)
-    return true
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return false
-    throw thrown
-  }
+  return (await unlessFailed(() => fileSystem.stat(path), 'NOT_FOUND')) !== undefined
 }

@@ -1,5 +1,5 @@
 import { defined } from '../defined.ts'
-import { SkillError } from '../errors.ts'
+import { SkillError, unlessFailed } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { quote } from '../quote.ts'
 import { type Digest, digestOf, shortDigest } from '../skill/digest.ts'
@@ -105,17 +105,12 @@ export class LayerFiles {
     target: string,
   ): Promise<{ bytes: Uint8Array; digest: Digest; isExecutable: boolean } | undefined> {
     const { fileSystem, root } = this.#layer
-    try {
+    const { maxFolderBytes: maxBytes } = this.#layer.limits ?? DEFAULT_LIMITS
+    return await unlessFailed(async () => {
       const inside = [await fileSystem.resolve(root)]
-      const { bytes, stat } = await fileSystem.read(target, {
-        inside,
-        maxBytes: (this.#layer.limits ?? DEFAULT_LIMITS).maxFolderBytes,
-      })
+      const { bytes, stat } = await fileSystem.read(target, { inside, maxBytes })
       return { bytes, digest: digestOf(bytes, this.#parts.hasher), isExecutable: stat.isExecutable }
-    } catch (thrown) {
-      if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined
-      throw thrown
-    }
+    }, 'NOT_FOUND')
   }
 
   /**

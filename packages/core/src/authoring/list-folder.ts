@@ -1,4 +1,4 @@
-import { SkillError } from '../errors.ts'
+import { unlessFailed } from '../errors.ts'
 import type { DirectoryEntry } from '../fs/file-system.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 
@@ -7,11 +7,5 @@ export async function listFolder(
   fileSystem: WritableFileSystem,
   path: string,
 ): Promise<readonly DirectoryEntry[] | undefined> {
-  try {
-    return await fileSystem.list(path)
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND') || SkillError.isInstance(thrown, 'WRONG_KIND'))
-      return undefined
-    throw thrown
-  }
+  return await unlessFailed(() => fileSystem.list(path), 'NOT_FOUND', 'WRONG_KIND')
 }

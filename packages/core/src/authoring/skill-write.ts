@@ -24,6 +24,8 @@ export interface SkillWriterParts {
   readonly sources: SourceReaders
   readonly reloads: SkillReloading
   readonly agentWrites: AgentWriteNotes
+  /** Prevents concurrent writes. */
+  readonly writeLock: WriteLock
   readonly clock: Clock
   readonly hasher: Hasher
 }
@@ -71,11 +73,6 @@ export interface ReloadedSkills {
 const AFTER_WRITE = ['reload', 'none'] as const
 
 export interface SkillWriterOptions {
-  /**
-   * Prevents concurrent writes. If several processes write to the same folder, use a lock that they share.
-   * @default a lock within this process
-   */
-  readonly lock?: WriteLock
   /** @default 'strict' */
   readonly names?: WritableNames
   /**
@@ -87,7 +84,6 @@ export interface SkillWriterOptions {
 }
 
 export const WRITER_OPTIONS: KnownOptions<SkillWriterOptions> = {
-  lock: true,
   names: oneOf(WRITABLE_NAMES, value => value instanceof RegExp),
   reservedNames: true,
   afterWrite: oneOf(AFTER_WRITE),

@@ -3,6 +3,7 @@ import { untilAborted } from '../host.ts'
 import { checkOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillReport } from '../registry/generation.ts'
+import { diffFiles } from '../skill/diff-skills.ts'
 import { type Digest, digestOf } from '../skill/digest.ts'
 import { findLeftOutIn, isBriefName } from '../skill/left-out-names.ts'
 import type { SkillFile } from '../skill/manifest.ts'
@@ -24,7 +25,7 @@ import {
   WRITE_REQUEST,
   WRITER_OPTIONS,
 } from './skill-write.ts'
-import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
+import type { WriteLock } from './write-lock.ts'
 import { checkFolderIsFree, checkTarget, resolveRoot, type WriteTarget } from './write-target.ts'
 
 /** The folder to which the files of a skill are written. */
@@ -57,18 +58,16 @@ const encoder = new TextEncoder()
 export class SkillWriter {
   readonly #layer: WritableLayer
   readonly #parts: SkillWriterParts
-  readonly #options: Required<Omit<SkillWriterOptions, 'lock'>>
+  readonly #options: Required<SkillWriterOptions>
   readonly #files: LayerFiles
   readonly #lock: WriteLock
 
   /** Used by `SkillRuntime.writer`. */
   constructor(layer: WritableLayer, parts: SkillWriterParts, options: SkillWriterOptions = {}) {
     checkOptions('writer()', options, WRITER_OPTIONS)
-    if (options.lock !== undefined && typeof options.lock?.run !== 'function')
-      throw new SkillError('INVALID_OPTION', 'lock has no method run(); use openWriteLock()')
     this.#layer = layer
     this.#parts = parts
-    this.#lock = options.lock ?? new InProcessWriteLock()
+    this.#lock = parts.writeLock
     this.#options = {
       names: options.names ?? 'strict',
       reservedNames: options.reservedNames ?? RESERVED_WORDS,
@@ -407,13 +406,8 @@ export class SkillWriter {
 
 /** If two revisions differ in only one file, returns that file. */
 function findOnlyDifference(from: Skill, to: Skill): SkillFile | undefined {
-  const known = new Map(from.files.map(file => [file.path, file]))
-  const kept = new Set(to.files.map(({ path }) => path))
-  const [only, another] = to.files.filter(({ path, digest, isExecutable }) => {
-    const before = known.get(path)
-    return before?.digest !== digest || before.isExecutable !== isExecutable
-  })
-  return another === undefined && from.files.every(({ path }) => kept.has(path)) ? only : undefined
+  const [only, another] = diffFiles(from.files, to.files)
+  return another === undefined ? only?.after : undefined
 }
 
 function checkPath(text: string, includesSecrets: boolean): SkillPath {

@@ -1,4 +1,4 @@
-import { SkillError } from '../errors.ts'
+import { SkillError, unlessFailed } from '../errors.ts'
 import { isInside, pathInside } from '../is-inside.ts'
 import { quote } from '../quote.ts'
 import type { KnownFolder } from '../registry/skill-registry.ts'
@@ -20,12 +20,7 @@ export interface WriteTarget {
 
 /** Returns the absolute path of the writable folder, with links resolved. Writes follow no links below this folder. */
 export async function resolveRoot({ fileSystem, root }: WritableLayer): Promise<string> {
-  try {
-    return await fileSystem.resolve(root)
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return root
-    throw thrown
-  }
+  return (await unlessFailed(() => fileSystem.resolve(root), 'NOT_FOUND')) ?? root
 }
 
 /**

@@ -1,27 +1,13 @@
 import { basename, resolve } from 'node:path'
 import { SkillError } from '../index.ts'
-import { checkOptions, type KnownOptions } from '../internal-entry.ts'
+import { checkOptions, FOLDER_OPTIONS, type KnownOptions } from '../internal-entry.ts'
 import { FileSource, type FileSourceOptions, type SkillSource } from '../source-entry.ts'
 import { toSlashes } from './disk-facts.ts'
 import { isGitBusy } from './git-lock.ts'
 import { NodeFileSystem } from './node-file-system.ts'
 
 export interface DirectoryOptions
-  extends Pick<
-    FileSourceOptions,
-    | 'trust'
-    | 'symlinks'
-    | 'nestedSkills'
-    | 'layout'
-    | 'reading'
-    | 'onMissing'
-    | 'watching'
-    | 'reconcileMs'
-    | 'pollMs'
-    | 'settle'
-    | 'limits'
-    | 'clock'
-  > {
+  extends Omit<FileSourceOptions, 'fileSystem' | 'root' | 'label' | 'displayRoot' | 'writable' | 'isBusy'> {
   /** Name of the source in digests and messages. @default the folder's name */
   readonly label?: string
   /** Folders outside the source's folder that links may point to, for example the roots of other sources. */
@@ -34,24 +20,7 @@ export interface DirectoryOptions
   readonly writable?: boolean
 }
 
-const KNOWN: KnownOptions<DirectoryOptions> = {
-  label: true,
-  linkRoots: true,
-  hasDirectories: true,
-  writable: true,
-  trust: true,
-  layout: true,
-  reading: true,
-  limits: true,
-  pollMs: true,
-  clock: true,
-  symlinks: true,
-  nestedSkills: true,
-  onMissing: true,
-  watching: true,
-  reconcileMs: true,
-  settle: true,
-}
+const KNOWN: KnownOptions<DirectoryOptions> = { label: true, writable: true, ...FOLDER_OPTIONS }
 
 /**
  * Returns a source for the skills below a folder of this machine. The folder may be created later. A relative path is

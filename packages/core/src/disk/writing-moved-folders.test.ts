@@ -34,10 +34,14 @@ function exchange(one: string, other: string): void {
   move('aside', other)
 }
 
-async function open(watching: 'auto' | 'off' = 'off'): Promise<SkillRuntime> {
+async function open(
+  watching: 'auto' | 'off' = 'off',
+  state: { writeLock?: WriteLock } = {},
+): Promise<SkillRuntime> {
   return await createSkillRuntime({
     sources: [directory(root, { writable: true, watching })],
     review: { agentWrites: 'live' },
+    state,
   })
 }
 
@@ -93,8 +97,8 @@ describe('a folder changes while a write waits for the lock', () => {
 
   test.each(changes)('a write fails and changes nothing if the folder is %s', async (_, change, code) => {
     for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
-    await using skills = await open()
-    const writer = skills.writer({ lock: during(change), afterWrite: 'none' })
+    await using skills = await open('off', { writeLock: during(change) })
+    const writer = skills.writer({ afterWrite: 'none' })
     const before = (): string[] => [...folders(), ...folders().map(read)]
     const attempts = [
       () => writer.write({ skill: 'a', path: 'SKILL.md', content: text('a', 'Written by an agent.') }),
@@ -115,9 +119,9 @@ describe('a folder changes while a write waits for the lock', () => {
 
   test('a write succeeds if another process has meanwhile edited another file of the skill in the same folder', async () => {
     put('a', text('a', 'First.'))
-    await using skills = await open()
-    const lock = during(() => put('a', text('a', 'Second.')))
-    await skills.writer({ lock }).write({ skill: 'a', path: 'notes.md', content: 'x' })
+    const writeLock = during(() => put('a', text('a', 'Second.')))
+    await using skills = await open('off', { writeLock })
+    await skills.writer().write({ skill: 'a', path: 'notes.md', content: 'x' })
     expect(skills.current.get('a').files.map(({ path }) => path)).toEqual(['SKILL.md', 'notes.md'])
   })
 })

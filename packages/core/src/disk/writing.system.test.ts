@@ -130,9 +130,11 @@ const APPENDER = `
   const [root, state, name, count, modules] = process.argv.slice(2)
   const { createSkillRuntime } = await import(modules + '/index.js')
   const { directory, openWriteLock } = await import(modules + '/node-entry.js')
-  await using skills = await createSkillRuntime({ sources: [directory(root, { writable: true, watching: 'off' })] })
-  await using lock = await openWriteLock(state)
-  const writer = skills.writer({ lock })
+  await using skills = await createSkillRuntime({
+    sources: [directory(root, { writable: true, watching: 'off' })],
+    state: { writeLock: await openWriteLock(state) },
+  })
+  const writer = skills.writer()
   console.log('ready')
   for await (const _ of process.stdin) break
   let conflicts = 0

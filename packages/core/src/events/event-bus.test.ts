@@ -68,7 +68,6 @@ test('emit() stops waiting for a slow handler, and later delivers the events tha
   const errors: unknown[] = []
   const bus = new InProcessEventBus({
     clock,
-    handlerDeadlineMs: 100,
     onHandlerError: error => void errors.push(error),
   })
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -80,7 +79,7 @@ test('emit() stops waiting for a slow handler, and later delivers the events tha
   })
   bus.on('skills:batch', ({ generation }) => void other.push(generation))
   const first = bus.emit('skills:batch', batch(1))
-  await clock.advance(99)
+  await clock.advance(999)
   expect(other).toEqual([])
   await clock.advance(1)
   await first

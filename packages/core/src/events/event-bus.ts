@@ -92,14 +92,11 @@ export interface EventBus {
 export interface InProcessEventBusOptions {
   /** Receives an error if a handler throws or exceeds its deadline. The bus still calls all other handlers. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
-  /**
-   * Longest time in milliseconds that one handler may delay the next handlers. `Infinity` sets no limit. @default 1,000
-   */
-  readonly handlerDeadlineMs?: number
   readonly clock?: Clock
 }
 
-export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
+/** Longest time in milliseconds that one handler may delay the next handlers. */
+const DEADLINE_MS = 1_000
 
 // Maximum number of waiting events per handler, so that a hanging handler cannot fill the memory. If more events wait,
 // the oldest waiting events are dropped.
@@ -117,7 +114,6 @@ export class InProcessEventBus implements EventBus {
   constructor(options: InProcessEventBusOptions = {}) {
     this.#options = {
       onHandlerError: options.onHandlerError ?? ((): void => undefined),
-      handlerDeadlineMs: options.handlerDeadlineMs ?? DEFAULT_HANDLER_DEADLINE_MS,
       clock: options.clock ?? systemClock,
     }
   }
@@ -125,11 +121,11 @@ export class InProcessEventBus implements EventBus {
   on<Name extends SkillEventName>(name: Name, handler: SkillEventHandler<Name>): () => void {
     const lanes = this.#lanes.get(name) ?? new Set()
     this.#lanes.set(name, lanes)
-    const { onHandlerError, handlerDeadlineMs, clock } = this.#options
+    const { onHandlerError, clock } = this.#options
     const onError = (error: unknown): void => onHandlerError(error, name)
     const lane = new Lane<SkillEvents[SkillEventName]>({
       ...{ what: 'handler', receive: handler as SkillEventHandler<SkillEventName> },
-      ...{ clock, deadlineMs: handlerDeadlineMs, onError },
+      ...{ clock, deadlineMs: DEADLINE_MS, onError },
       enqueue: (waiting, payload) => {
         if (waiting.length < MAX_BACKLOG) return [...waiting, payload]
         onError(new Error(`a handler is ${MAX_BACKLOG} events behind; the oldest event was dropped`))

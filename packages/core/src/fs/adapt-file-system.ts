@@ -3,6 +3,7 @@ import { type Clock, LATE, systemClock, untilAborted, waitAtMost } from '../host
 import { isInside } from '../is-inside.ts'
 import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
 import { quote } from '../quote.ts'
+import { Turns } from '../turns.ts'
 import type { DirectoryEntry, FileReadOptions, FileStat, FileSystem, OpenedFile } from './file-system.ts'
 
 /** Kind, size and modification time of one file or directory. */
@@ -99,9 +100,8 @@ export function adaptFileSystem(files: SimpleFiles, options: AdaptFileSystemOpti
 class AdaptedFileSystem implements FileSystem {
   readonly identity?: string
   readonly #files: SimpleFiles
-  readonly #options: Required<Omit<AdaptFileSystemOptions, 'identity'>>
-  readonly #waiting: (() => void)[] = []
-  #running = 0
+  readonly #options: Required<Omit<AdaptFileSystemOptions, 'identity' | 'concurrency'>>
+  readonly #turns: Turns
 
   constructor(files: SimpleFiles, options: AdaptFileSystemOptions) {
     checkOptions('adaptFileSystem()', options, KNOWN)
@@ -114,10 +114,10 @@ class AdaptedFileSystem implements FileSystem {
     }
     if (options.identity !== undefined) this.identity = options.identity
     this.#files = files
+    this.#turns = new Turns(options.concurrency ?? DEFAULT_CONCURRENCY)
     this.#options = {
       separator: options.separator ?? '/',
       timeoutMs: options.timeoutMs ?? DEFAULT_FILE_TIMEOUT_MS,
-      concurrency: options.concurrency ?? DEFAULT_CONCURRENCY,
       isMissing: options.isMissing ?? isMissing,
       clock: options.clock ?? systemClock,
     }
@@ -189,9 +189,8 @@ class AdaptedFileSystem implements FileSystem {
     call: (native: string) => Promise<T | undefined>,
     abort?: AbortController,
   ): Promise<T> {
-    await this.#enter()
-    try {
-      const { clock, timeoutMs, isMissing: isNothing } = this.#options
+    const { clock, timeoutMs, isMissing: isNothing } = this.#options
+    return await this.#turns.run(async () => {
       const work = (async () => await call(this.toNativePath(path)))().catch((thrown: unknown) => {
         if (SkillError.isInstance(thrown)) throw thrown
         if (isNothing(thrown)) return undefined
@@ -205,24 +204,7 @@ class AdaptedFileSystem implements FileSystem {
       }
       if (result === undefined) throw new SkillError('NOT_FOUND', `there is nothing at ${quote(path)}`)
       return result
-    } finally {
-      this.#leave()
-    }
-  }
-
-  async #enter(): Promise<void> {
-    if (this.#running < this.#options.concurrency) this.#running++
-    else
-      await new Promise<void>(resolve => {
-        this.#waiting.push(resolve)
-      })
-  }
-
-  /** Gives a free slot to the call that has waited longest. */
-  #leave(): void {
-    const next = this.#waiting.shift()
-    if (next === undefined) this.#running--
-    else next()
+    })
   }
 }
 

@@ -104,6 +104,15 @@ export interface FileSystem {
   drain?(): Promise<void>
 }
 
+/** Returns the stat of a file or directory, or `undefined` if the path is missing or cannot be reached. */
+export async function statIfThere(fileSystem: FileSystem, path: string): Promise<FileStat | undefined> {
+  try {
+    return await fileSystem.stat(path)
+  } catch {
+    return undefined
+  }
+}
+
 /** Returns whether two stats describe the same state of the same file. */
 export function isSameStat(a: FileStat, b: FileStat): boolean {
   return (

@@ -1,6 +1,6 @@
 import { defined } from '../defined.ts'
+import { diffFiles, type FileChange } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
-import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { describeNewCapabilities } from './capabilities.ts'
 
@@ -27,12 +27,6 @@ export interface FieldChange {
   readonly after?: unknown
 }
 
-export interface FileChange {
-  readonly path: string
-  readonly before?: SkillFile
-  readonly after?: SkillFile
-}
-
 /** Compares the frontmatter fields, instructions and files of two revisions. */
 export function compareRevisions(before: Skill | undefined, after: Skill): RevisionDiff {
   return {
@@ -40,7 +34,7 @@ export function compareRevisions(before: Skill | undefined, after: Skill): Revis
     to: after.revision,
     fields: compareFields(before, after),
     isBodyChanged: before?.bodyDigest !== after.bodyDigest,
-    files: compareFiles(before?.files ?? [], after.files),
+    files: diffFiles(before?.files ?? [], after.files),
     newCapabilities: describeNewCapabilities(before, after),
   }
 }
@@ -64,14 +58,4 @@ function fieldsOf(skill: Skill): Record<string, unknown> {
     ...Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value])),
     ...extra,
   }
-}
-
-function compareFiles(before: readonly SkillFile[], after: readonly SkillFile[]): readonly FileChange[] {
-  const [old, now] = [before, after].map(files => new Map(files.map(file => [file.path, file])))
-  const paths = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])].sort()
-  return paths.flatMap(path => {
-    const [a, b] = [old?.get(path), now?.get(path)]
-    if (a?.digest === b?.digest && a?.isExecutable === b?.isExecutable) return []
-    return [{ path, ...defined({ before: a, after: b }) }]
-  })
 }

@@ -4,6 +4,7 @@ import { type FolderPlace, placeOf } from '../registry/admission.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import { Turns } from '../turns.ts'
 import { type DecisionStore, EFFECT_MS, keyOf, type RecordedDecision } from './decisions.ts'
 import type { RevisionAuthor, RevisionCause, RevisionLog, RevisionRecord } from './revision-log.ts'
 
@@ -49,7 +50,7 @@ export class HistoryRecorder {
   readonly #options: HistoryRecorderOptions
   /** The author and cause of each announced change. The key consists of place and digest. */
   readonly #expected = new Map<string, ChangeOrigin>()
-  #recording: Promise<void> = Promise.resolve()
+  readonly #turns = new Turns(1)
 
   constructor(options: HistoryRecorderOptions) {
     this.#options = options
@@ -66,11 +67,7 @@ export class HistoryRecorder {
   async record(update: RegistryUpdate): Promise<void> {
     const seen = this.#findSeen(update)
     // Write one update after the other, because two updates may concern the same folders.
-    this.#recording = this.#recording.then(
-      async () => await this.#write(seen),
-      async () => await this.#write(seen),
-    )
-    await this.#recording
+    await this.#turns.run(() => this.#write(seen))
   }
 
   #findSeen({ changes, reports }: RegistryUpdate): readonly Seen[] {

@@ -1,4 +1,4 @@
-import { SkillError } from '../errors.ts'
+import { unlessFailed } from '../errors.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { SkillReader } from './skill-reader.ts'
 
@@ -10,10 +10,5 @@ export async function freshOrKnown(
   reader: Pick<SkillReader, 'fresh' | 'current'>,
   maxWaitMs: number,
 ): Promise<Generation> {
-  try {
-    return await reader.fresh({ maxWaitMs })
-  } catch (thrown) {
-    if (!SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
-    return reader.current
-  }
+  return (await unlessFailed(() => reader.fresh({ maxWaitMs }), 'TIMED_OUT')) ?? reader.current
 }

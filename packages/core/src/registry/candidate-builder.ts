@@ -4,14 +4,14 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceContents, SourceEntry } from '../skill/source-contents.ts'
-import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { AdmissionPolicy, AdmissionVerdict, FolderPlace, StandingDecision } from './admission.ts'
 import type { Candidate, FolderSeat, HeldRevision, Standing } from './candidate.ts'
 import type { DecisionMemory } from './decision-memory.ts'
 import { type FolderOnDisk, folderOf } from './folder-path.ts'
-import { type LastGood, type LastGoodSource, NOTHING_SERVED, type ServedRevisions } from './last-good.ts'
+import { type LastGood, NOTHING_SERVED, type ServedRevisions } from './last-good.ts'
 import type { FreshEntry, MovedFolder } from './pair-candidates.ts'
+import type { SourceSlot } from './source-slot.ts'
 
 /** The values of `InvalidPolicy`. */
 export const INVALID_POLICIES = ['keep-last-good', 'drop'] as const
@@ -30,17 +30,6 @@ export interface CandidateBuilderOptions {
   /** Diagnostics that other modules reported about served skills, for example about their scripts. */
   readonly remarks: WeakMap<Skill, readonly Diagnostic[]>
   readonly logger: Logger
-}
-
-/** The data that the builder needs about the source of a folder. */
-export interface CandidateSource extends LastGoodSource {
-  /** Position of the source in the order of precedence. */
-  readonly index: number
-  readonly trust: SourceTrust
-  /** True if no process has shown the source before; absent until the registry has determined the value. */
-  readonly isFirst: boolean | undefined
-  /** Returns true if the source has a skill folder at the given location. */
-  isPresent(location: string): boolean
 }
 
 /** The reading of a revision that is not the newest one. */
@@ -91,7 +80,7 @@ export class CandidateBuilder {
    * no process watched it.
    */
   findMissedMoves(
-    { origin }: CandidateSource,
+    { origin }: SourceSlot,
     { entries }: SourceContents,
     fresh: readonly FreshEntry[],
   ): readonly MovedFolder[] {
@@ -111,7 +100,7 @@ export class CandidateBuilder {
    * Moves the notes and decisions about moved folders to the new paths. Two folders may swap paths. Another process
    * that shares the store may already have moved these notes and decisions.
    */
-  async move(slot: CandidateSource, moves: readonly MovedFolder[]): Promise<void> {
+  async move(slot: SourceSlot, moves: readonly MovedFolder[]): Promise<void> {
     const { memory, admission, logger } = this.#options
     const { origin } = slot
     const targets = new Set(moves.map(({ to }) => to))
@@ -144,7 +133,7 @@ export class CandidateBuilder {
    * process. `found.skills` gets each location that was looked up, even if no skill was found.
    */
   async restore(
-    slot: CandidateSource,
+    slot: SourceSlot,
     fresh: readonly FreshEntry[],
     { skills: restored, served: notes }: RestoredSkills,
   ): Promise<void> {
@@ -184,7 +173,7 @@ export class CandidateBuilder {
    * Decides about a folder, using the results of `restore`. If a newer decision invalidated these results, returns
    * `undefined` and changes nothing. The caller must then call `restore` again.
    */
-  build(slot: CandidateSource, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
+  build(slot: SourceSlot, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
     const { entry, old, former } = fresh
     const { store, onInvalid } = this.#options
     const decision = this.#askStanding(slot, entry.location)
@@ -242,7 +231,7 @@ export class CandidateBuilder {
    * Returns true if a conversation may read a revision of a folder now. A revision that is only claimed to belong to the
    * folder must be known to have been served or approved there.
    */
-  isReadable(slot: CandidateSource, candidate: Candidate, skill: Skill, reading: EarlierReading): boolean {
+  isReadable(slot: SourceSlot, candidate: Candidate, skill: Skill, reading: EarlierReading): boolean {
     const { entry, folder, live } = candidate
     const standing = this.#askStanding(slot, entry.location)
     const known = [live?.revision, folder.served.last, folder.served.earlier, ...(standing?.approved ?? [])]
@@ -263,11 +252,7 @@ export class CandidateBuilder {
     }
   }
 
-  #toSeat(
-    { origin }: CandidateSource,
-    { entry, former }: FreshEntry,
-    { served }: RestoredSkills,
-  ): FolderSeat {
+  #toSeat({ origin }: SourceSlot, { entry, former }: FreshEntry, { served }: RestoredSkills): FolderSeat {
     const { location } = entry
     if (former === undefined)
       return { location, served: served.get(location) ?? this.#lastGood.find(origin, location) }
@@ -276,14 +261,14 @@ export class CandidateBuilder {
   }
 
   /** Removes the notes of a deleted folder. */
-  forget(slot: CandidateSource, candidate: Candidate): void {
+  forget(slot: SourceSlot, candidate: Candidate): void {
     for (const revision of revisionsOf(candidate)) this.#options.store.release(revision)
     this.#lastGood.remember(slot.origin, candidate.entry.location, NOTHING_SERVED)
   }
 
   /** Returns the revision that is live now, if it may stay live. */
   #findLive(
-    slot: CandidateSource,
+    slot: SourceSlot,
     entry: SourceEntry,
     { old, former }: Pick<FreshEntry, 'old' | 'former'>,
     standing: StandingDecision | undefined,
@@ -298,7 +283,7 @@ export class CandidateBuilder {
 
   /** If a newer text still waits for an approval, returns the revision that was just approved. */
   async #findApproved(
-    slot: CandidateSource,
+    slot: SourceSlot,
     entry: SourceEntry,
     live: Skill | undefined,
     approved: Digest,
@@ -314,7 +299,7 @@ export class CandidateBuilder {
    * policy.
    */
   async #findServable(
-    slot: CandidateSource,
+    slot: SourceSlot,
     entry: SourceEntry,
     { last: revision, earlier }: ServedRevisions,
     approved: readonly Digest[],
@@ -330,7 +315,7 @@ export class CandidateBuilder {
     return this.#isAdmitted(slot, entry, skill, skill) ? skill : undefined
   }
 
-  #askStanding({ origin }: CandidateSource, location: string): StandingDecision | undefined {
+  #askStanding({ origin }: SourceSlot, location: string): StandingDecision | undefined {
     const { admission, memory, logger } = this.#options
     const place = { origin, location }
     try {
@@ -345,7 +330,7 @@ export class CandidateBuilder {
   }
 
   #isAdmitted(
-    slot: CandidateSource,
+    slot: SourceSlot,
     entry: SourceEntry,
     skill: Skill | undefined,
     live: Skill | undefined,
@@ -355,7 +340,7 @@ export class CandidateBuilder {
 
   /** Asks the admission policy. If the policy throws, the skill is held, and other skills are not affected. */
   #askAdmission(
-    slot: CandidateSource,
+    slot: SourceSlot,
     entry: SourceEntry,
     skill: Skill,
     live: Skill | undefined,

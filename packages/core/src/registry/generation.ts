@@ -45,11 +45,7 @@ export interface SkillReport {
 }
 
 /** Another folder with the same name and the same files. */
-export interface SkillCopy {
-  readonly source: string
-  readonly location: string
-  readonly directory?: string
-}
+export type SkillCopy = Pick<SkillReport, 'source' | 'location' | 'directory'>
 
 /** The state of a source in one generation. */
 export interface SourceReport {

@@ -8,6 +8,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import { Turns } from '../turns.ts'
 import { type AdmissionPolicy, type FolderPlace, placeOf, trustAdmission } from './admission.ts'
 import { type Candidate, type FolderSeat, nameOf } from './candidate.ts'
 import {
@@ -24,7 +25,6 @@ import { GenerationDigest } from './generation-digest.ts'
 import { LastGood, type SharedSources } from './last-good.ts'
 import { findChangedReports, findServedChanges, NameGroups, type ServedChanges } from './name-groups.ts'
 import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
-import { Published } from './published.ts'
 import { Slices } from './slices.ts'
 import {
   createSlot,
@@ -33,7 +33,7 @@ import {
   type SourceSlot,
   toSourceReport,
 } from './source-slot.ts'
-import { PHASES, type SubscribeOptions, type UpdateSubscriber } from './subscriptions.ts'
+import { PHASES, type SubscribeOptions, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
 
 export interface SkillRegistryOptions {
   readonly store: SkillStore
@@ -46,15 +46,11 @@ export interface SkillRegistryOptions {
   readonly admission?: AdmissionPolicy
   /** Sources about which this project has its own last good revisions. @default none */
   readonly shared?: SharedSources | undefined
-  /** Maximum time in milliseconds for which later phases wait for a subscriber. `Infinity` means no limit. @default 5,000 */
-  readonly subscriberDeadlineMs?: number
   readonly clock?: Clock
   readonly logger?: Logger
 }
 
 const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: oneOf(PHASES) }
-
-export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
 const RESTORE_SLICE = 200
 /** The folder of a skill, even of a skill that is not served. */
@@ -77,8 +73,8 @@ export class SkillRegistry {
   readonly #digest: GenerationDigest
   readonly #remarks = new WeakMap<Skill, readonly Diagnostic[]>()
   readonly #folders = new WeakMap<Skill, FolderSeat>()
-  readonly #published: Published
-  #queue: Promise<void> = Promise.resolve()
+  readonly #subscriptions: Subscriptions
+  readonly #turns = new Turns(1)
   #slices: Slices
 
   constructor(options: SkillRegistryOptions) {
@@ -105,13 +101,12 @@ export class SkillRegistry {
     this.#digest = new GenerationDigest(hasher)
     this.#slices = new Slices(clock)
     const first = this.#createGeneration(0, Object.freeze([]), [])
-    const { subscriberDeadlineMs = DEFAULT_SUBSCRIBER_DEADLINE_MS } = options
-    this.#published = new Published({ first, clock, logger, subscriberDeadlineMs })
+    this.#subscriptions = new Subscriptions(first, clock, logger)
   }
 
   /** The newest generation. Read `current` once, and use the same generation for all related questions. */
   get current(): Generation {
-    return this.#published.current
+    return this.#subscriptions.current
   }
 
   /**
@@ -308,7 +303,7 @@ export class SkillRegistry {
    */
   subscribe(subscriber: UpdateSubscriber, options?: SubscribeOptions): () => void {
     checkOptions('subscribe()', options, KNOWN_SUBSCRIBE)
-    return this.#published.subscribe(subscriber, options?.phase ?? 'events')
+    return this.#subscriptions.add(subscriber, options?.phase ?? 'events')
   }
 
   /**
@@ -316,13 +311,13 @@ export class SkillRegistry {
    * next generation keeps the process alive.
    */
   watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
-    return this.#published.watch(signal)
+    return this.#subscriptions.watch(signal)
   }
 
   /** Resolves when every update that was committed before this call has reached all subscribers. */
   async delivered(): Promise<void> {
-    await this.#queue
-    await this.#published.delivered()
+    await this.#turns.run(async () => undefined)
+    await this.#subscriptions.delivered()
   }
 
   /**
@@ -330,7 +325,7 @@ export class SkillRegistry {
    * Idempotent.
    */
   async close(): Promise<void> {
-    this.#published.close()
+    this.#subscriptions.close()
     await this.delivered()
   }
 
@@ -342,17 +337,12 @@ export class SkillRegistry {
   async #enqueue(label: string, work: (slot: SourceSlot) => Promise<void>): Promise<Generation> {
     const slot = this.#slots.find(each => each.label === label)
     if (slot === undefined) throw new SkillError('INVALID_OPTION', `there is no source ${quote(label)}`)
-    const turn = this.#queue.then(async () => {
-      if (this.#published.isClosed) throw new SkillError('CLOSED', 'the registry is closed')
+    return await this.#turns.run(async () => {
+      if (this.#subscriptions.isClosed) throw new SkillError('CLOSED', 'the registry is closed')
       this.#slices = new Slices(this.#clock)
       await work(slot)
       return this.current
     })
-    this.#queue = turn.then(
-      () => undefined,
-      () => undefined,
-    )
-    return await turn
   }
 
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
@@ -436,7 +426,7 @@ export class SkillRegistry {
     const number = previous.number + 1
     const generation = this.#createGeneration(number, skills, Object.freeze(sources))
     this.#logger.debug('generation', { number, source: slot.label, changes: changes.length })
-    this.#published.publish({ previous, generation, changes, reports })
+    this.#subscriptions.publish({ previous, generation, changes, reports })
   }
 
   #createGeneration(number: number, skills: readonly Skill[], sources: readonly SourceReport[]): Generation {

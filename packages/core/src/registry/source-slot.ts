@@ -1,19 +1,14 @@
 import { binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { Candidate } from './candidate.ts'
 import type { SourceReport } from './generation.ts'
+import type { LastGoodSource } from './last-good.ts'
 
 /** The data that the registry needs about a source. */
-export interface RegisteredSource {
-  readonly label: string
-  /** Identity of the source on this machine. The last good revisions of the source's skills are stored under this key. */
-  readonly origin: string
+export interface RegisteredSource extends LastGoodSource {
   readonly trust: SourceTrust
-  /** The deviations from the specification that are accepted in texts of the source. */
-  readonly reading?: Partial<ReadingPolicy> | undefined
 }
 
 /** A source, and the decisions about its folders. */

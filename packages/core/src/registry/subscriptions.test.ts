@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { silentLogger } from '../host.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import type { Generation } from './generation.ts'
 import type { RegistryUpdate } from './registry-update.ts'
@@ -12,11 +13,8 @@ function toUpdate(number: number): RegistryUpdate {
 test('an update is delivered even if it is published exactly when the previous delivery ends', async () => {
   for (let steps = 0; steps < 20; steps++) {
     const seen: number[] = []
-    const subscriptions = new Subscriptions({
-      clock: new FakeClock(),
-      deadlineMs: 1_000,
-      onError: error => expect.unreachable(String(error)),
-    })
+    const logger = { ...silentLogger, error: (text: string) => expect.unreachable(text) }
+    const subscriptions = new Subscriptions(toUpdate(0).generation, new FakeClock(), logger)
     subscriptions.add(async ({ generation }) => void seen.push(generation.number), 'events')
     subscriptions.publish(toUpdate(1))
     for (let i = 0; i < steps; i++) await Promise.resolve()

@@ -1,4 +1,5 @@
-import type { Clock } from '../host.ts'
+import { type Clock, LONGEST_TIMER_MS, type Logger } from '../host.ts'
+import type { Generation } from './generation.ts'
 import { Lane } from './lane.ts'
 import { mergeUpdates, type RegistryUpdate } from './registry-update.ts'
 
@@ -13,37 +14,45 @@ export interface SubscribeOptions {
   readonly phase?: Phase
 }
 
-export interface SubscriptionsOptions {
-  readonly clock: Clock
-  /** Maximum time in milliseconds for which the next phase waits for a subscriber. */
-  readonly deadlineMs: number
-  /** Called if a subscriber throws, rejects or misses its deadline. */
-  readonly onError: (error: unknown, phase: Phase) => void
-}
+/** Maximum time in milliseconds for which the next phase waits for a subscriber. */
+const DEADLINE_MS = 5_000
 
 /**
- * Notifies subscribers of updates, phase by phase. A subscriber that throws or hangs does not affect others. Errors go to
- * `onError`. The next phase does not wait for a subscriber that missed its deadline. That subscriber later gets one merged
- * update.
+ * The newest generation, and those who wait for newer ones. Subscribers learn of updates phase by phase. A subscriber that
+ * throws or hangs does not affect others. The next phase does not wait for a subscriber that missed its deadline. That
+ * subscriber later gets one merged update.
  */
 export class Subscriptions {
-  readonly #options: SubscriptionsOptions
+  readonly #clock: Clock
+  readonly #logger: Logger
   readonly #lanes = new Map<Phase, Set<Lane<RegistryUpdate>>>(PHASES.map(phase => [phase, new Set()]))
+  readonly #watchers = new Set<() => void>()
+  #current: Generation
   #pending: RegistryUpdate | undefined
   #delivery: Promise<void> | undefined
   /** Set to false as soon as no update is pending, so that the next `publish` starts a new delivery. */
   #isDelivering = false
+  #isClosed = false
 
-  constructor(options: SubscriptionsOptions) {
-    this.#options = options
+  constructor(first: Generation, clock: Clock, logger: Logger) {
+    this.#current = first
+    this.#clock = clock
+    this.#logger = logger
+  }
+
+  get current(): Generation {
+    return this.#current
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
   add(subscriber: UpdateSubscriber, phase: Phase): () => void {
-    const { clock, deadlineMs, onError } = this.#options
     const lane = new Lane<RegistryUpdate>({
-      ...{ what: 'subscriber', receive: subscriber, clock, deadlineMs },
+      ...{ what: 'subscriber', receive: subscriber, clock: this.#clock, deadlineMs: DEADLINE_MS },
       enqueue: ([held], update) => [held === undefined ? update : mergeUpdates(held, update)],
-      onError: error => onError(error, phase),
+      onError: error => this.#logger.error('a subscriber failed', { phase, error }),
     })
     this.#lanes.get(phase)?.add(lane)
     return () => {
@@ -52,14 +61,53 @@ export class Subscriptions {
     }
   }
 
+  /** Replaces the current generation, and notifies watchers and subscribers. */
   publish(update: RegistryUpdate): void {
+    this.#current = update.generation
+    for (const wake of this.#watchers) wake()
     this.#pending = this.#pending === undefined ? update : mergeUpdates(this.#pending, update)
     if (!this.#isDelivering) this.#delivery = this.#deliver()
+  }
+
+  /**
+   * Yields the current generation, then each newer one. A slow reader skips intermediate generations. Waiting for the
+   * next generation keeps the process alive.
+   */
+  async *watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
+    let wake = (): void => undefined
+    const onChange = (): void => wake()
+    this.#watchers.add(onChange)
+    signal?.addEventListener('abort', onChange, { once: true })
+    try {
+      let shown: Generation | undefined
+      while (!this.#isClosed && signal?.aborted !== true) {
+        if (shown !== this.#current) {
+          shown = this.#current
+          yield shown
+          continue
+        }
+        // Disk watchers do not keep the process alive, so this timer keeps the process alive while a reader waits.
+        const release = this.#clock.after(LONGEST_TIMER_MS, () => undefined)
+        await new Promise<void>(resolve => {
+          wake = resolve
+        })
+        release()
+      }
+    } finally {
+      this.#watchers.delete(onChange)
+      signal?.removeEventListener('abort', onChange)
+    }
   }
 
   /** Resolves when every published update was delivered. Does not wait for subscribers that missed their deadline. */
   async delivered(): Promise<void> {
     while (this.#isDelivering) await this.#delivery
+  }
+
+  /** Ends the `watch` iterators. */
+  close(): void {
+    this.#isClosed = true
+    for (const wake of this.#watchers) wake()
   }
 
   async #deliver(): Promise<void> {

@@ -107,7 +107,7 @@ function createScripts(
   const records = new CodeRecords({ ...parts, decisions })
   const programs = new ProgramSlots({ ...{ clock, logger, runner, registry, reader, records } })
   const scripts = new SkillScripts({
-    ...{ slots: programs, clock, logger, runner, reader, records },
+    ...{ slots: programs, clock, logger, reader, records },
     // Emit every script event on the bus with an unchanged payload.
     tell: (name, payload) => void events.emit(name, payload as SkillEvents[typeof name]),
   })

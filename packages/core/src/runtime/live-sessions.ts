@@ -1,26 +1,18 @@
 import type { Conversation } from '../activation/conversation.ts'
 import { RetainedRevisions } from '../activation/retained-revisions.ts'
-import type { TokenCounter } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
-import type { Hasher } from '../host.ts'
 import { quote } from '../quote.ts'
-import type { SkillReader } from '../reader/skill-reader.ts'
 import { createScriptTools } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
 import type { SessionHost } from '../session/session-host.ts'
 import { checkSessionOptions, type SessionOptions } from '../session/session-options.ts'
 import { SkillSession } from '../session/skill-session.ts'
-import type { StateSeal } from '../session/state-seal.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { SkillUses } from './skill-uses.ts'
 
-export interface LiveSessionsOptions {
-  readonly reader: SkillReader
+export interface LiveSessionsOptions extends Pick<SessionHost, 'reader' | 'hasher' | 'seal' | 'countTokens'> {
   readonly scripts: SkillScripts
   readonly store: SkillStore
-  readonly hasher: Hasher
-  readonly seal: StateSeal | undefined
-  readonly countTokens: TokenCounter
   readonly uses: SkillUses
 }
 
@@ -36,17 +28,14 @@ export class LiveSessions {
   readonly #finalizer: FinalizationRegistry<RetainedRevisions>
 
   constructor(options: LiveSessionsOptions) {
-    const { scripts, reader, hasher, seal, countTokens, uses } = options
+    const { scripts, uses } = options
     this.#options = options
     this.#finalizer = new FinalizationRegistry(retained => {
       retained.release()
       this.list() // also frees the ids of collected sessions
     })
     this.#host = {
-      reader,
-      hasher,
-      seal,
-      countTokens,
+      ...options,
       openChild: (options, parent) => this.create(options, parent),
       ended: session => this.#end(session),
       used: uses.record,

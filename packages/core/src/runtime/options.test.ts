@@ -106,7 +106,6 @@ describe('an invalid option is refused with its name, its value and a valid valu
     )
     expect(await messageOf(() => skills.writer({ afterWrite: 'x' as 'none' }))).toContain('afterWrite is "x"')
     expect(await messageOf(() => skills.writer({ names: 'x' as 'strict' }))).toContain('names is "x"')
-    expect(await messageOf(() => skills.writer({ lock: {} as never }))).toContain('lock has no method run()')
     expect(await messageOf(() => skills.writer().write({} as never))).toContain('write() needs the strings')
   })
 })

@@ -1,7 +1,6 @@
 import { finishSwaps, hasSwaps } from '../authoring/folder-swap.ts'
 import type { NotedWrite, SkillWriterOptions, SkillWriterParts } from '../authoring/skill-write.ts'
 import { SkillWriter } from '../authoring/skill-writer.ts'
-import type { WriteLock } from '../authoring/write-lock.ts'
 import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import type { EventBus } from '../events/event-bus.ts'
@@ -25,7 +24,6 @@ export interface SkillChangesOptions extends Omit<SkillWriterParts, 'agentWrites
   readonly review: SkillReview
   readonly log: RevisionLog | undefined
   readonly events: EventBus
-  readonly writeLock: WriteLock
   readonly agentWrites: AgentWrites
   readonly logger: Logger
 }
@@ -129,8 +127,8 @@ export class SkillChanges implements RevisionRestorer {
       record: async (write: NotedWrite): Promise<void> => await this.#noteWrite(origin, write),
       pathsAt: (location: string) => this.#findWritten({ origin, location }),
     }
-    const parts = { registry, reader, sources, reloads, agentWrites, clock, hasher }
-    return new SkillWriter(layer, parts, { lock: writeLock, ...options })
+    const parts = { registry, reader, sources, reloads, agentWrites, writeLock, clock, hasher }
+    return new SkillWriter(layer, parts, options)
   }
 
   /** Applies decisions of this process or of another process. */

@@ -16,11 +16,12 @@ import { type ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { SubscribeOptions, UpdateSubscriber } from '../registry/subscriptions.ts'
 import type { SkillCommand } from '../script/command.ts'
-import { createCommandTools, createScriptTools, toCommandToolName } from '../script/script-tools.ts'
+import { createCommandTools, createScriptTools } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
 import type { SessionOptions } from '../session/session-options.ts'
 import type { SkillSession } from '../session/skill-session.ts'
 import type { Skill } from '../skill/skill.ts'
+import { toToolName } from '../skill/tool-name.ts'
 import type { NotSkills } from '../source/not-skill.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
@@ -310,7 +311,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   ): readonly ToolDefinition[] {
     checkOptions('commandTools()', options, KNOWN_COMMAND_TOOLS)
     this.#parts.programs.requireRunner()
-    const toName = options.toName ?? (command => toCommandToolName(command, this.#parts.hasher))
+    const toName = options.toName ?? (({ skill, name }) => toToolName(skill, name, this.#parts.hasher))
     const tools = createCommandTools(withoutMemory(this.#readerOf(options)), this.scripts, toName)
     return tools.map(tool => withUses(tool, this.#parts.uses.record))
   }

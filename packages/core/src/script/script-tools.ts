@@ -1,12 +1,10 @@
 import type { Conversation } from '../activation/conversation.ts'
 import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
-import type { Hasher } from '../host.ts'
 import { quote } from '../quote.ts'
 import { askFor, findByNameOrFolder, suggestInScope } from '../reader/find-by-name.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import { toToolName } from '../skill/tool-name.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
 import { defineTool, defineToolBySchema, type ToolCall } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
@@ -47,11 +45,6 @@ export function createCommandTools(
         run: (input, call) => runCommand(conversation, scripts, command.skill, command.name, input, call),
       }),
     )
-}
-
-/** Returns the tool name for a command, using only characters that model APIs accept. */
-export function toCommandToolName({ skill, name }: SkillCommand, hasher: Hasher): string {
-  return toToolName(skill, name, hasher)
 }
 
 function createCommandTool(conversation: Conversation, scripts: SkillScripts): ToolDefinition {

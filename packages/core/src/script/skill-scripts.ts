@@ -1,7 +1,7 @@
 import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
-import { type Clock, LATE, untilAborted, waitAtMost } from '../host.ts'
-import { Listeners } from '../listeners.ts'
+import { type Clock, LATE, type Logger, untilAborted, waitAtMost } from '../host.ts'
+import { callSafely, Listeners } from '../listeners.ts'
 import { checkOptions, type KnownOptions, number } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
@@ -18,10 +18,9 @@ import {
 } from './command.ts'
 import { toNotFound } from './command-not-found.ts'
 import { findScript } from './find-script.ts'
-import { ObservedCalls, type ObservedCallsOptions } from './observed-calls.ts'
 import { toProgram } from './program-code.ts'
 import { describeShadowed, isSamePlace, type ProgramSlots, type UnloadStatus } from './program-slots.ts'
-import { type CommandsChange, toCommandsChange } from './script-events.ts'
+import { type CommandsChange, type ScriptCall, type ScriptEvents, toCommandsChange } from './script-events.ts'
 import {
   CALL_TIMEOUT_MS,
   type LoadedProgram,
@@ -30,11 +29,14 @@ import {
   type ScriptRunOptions,
 } from './script-runner.ts'
 
-export interface SkillScriptsOptions extends ObservedCallsOptions {
+export interface SkillScriptsOptions {
   readonly slots: ProgramSlots
   readonly reader: SkillReader
   readonly records: CodeRecords
   readonly clock: Clock
+  readonly logger: Logger
+  /** Called with each event, in the order in which the events happen. */
+  readonly tell: <Name extends keyof ScriptEvents>(name: Name, payload: ScriptEvents[Name]) => void
 }
 
 /** The result of a command, with the revision of its code. */
@@ -87,15 +89,14 @@ const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
 export class SkillScripts {
   readonly #options: SkillScriptsOptions
   readonly #slots: ProgramSlots
-  readonly #listeners = new Listeners<[CommandsChange]>(error =>
-    this.#options.logger.error('a subscriber failed', { error }),
-  )
-  readonly #calls: ObservedCalls
+  readonly #onError = (error: unknown): void => this.#options.logger.error('a subscriber failed', { error })
+  readonly #listeners = new Listeners<[CommandsChange]>(this.#onError)
+  #calls = 0
+  #notedDetail: string | undefined
 
   constructor(options: SkillScriptsOptions) {
     this.#options = options
     this.#slots = options.slots
-    this.#calls = new ObservedCalls(options)
     this.#slots.onSwap = swap => this.#announce(toCommandsChange(swap))
   }
 
@@ -259,7 +260,7 @@ export class SkillScripts {
     const program = toProgram(skill, grants, reader)
     const call = { skill: skill.name, target: script.path, revision: skill.revision }
     const outcome = await this.#slots.runFile({ skill, grants }, options.signal, signal =>
-      this.#calls.observe(call, { ...options, signal }, observed =>
+      this.#observe(call, { ...options, signal }, observed =>
         runner.runFile(program, script.path, [...script.args, ...args], observed),
       ),
     )
@@ -331,12 +332,55 @@ export class SkillScripts {
     options: ScriptRunOptions,
   ): Promise<CommandResult> {
     const { revision } = program
-    const value = await this.#calls.observe(
+    const value = await this.#observe(
       { skill: command.skill, target: command.id, revision },
       options,
       observed => program.call(command.name, input, observed),
     )
     return { value, revision, command }
+  }
+
+  /** Runs a call, and emits events for its start, progress, output lines and end. */
+  async #observe<Result>(
+    target: Omit<ScriptCall, 'call'>,
+    options: ScriptRunOptions,
+    work: (options: ScriptRunOptions) => Promise<Result>,
+  ): Promise<Result> {
+    const { tell, clock } = this.#options
+    const call = { call: ++this.#calls, ...target }
+    await this.#noteContainment()
+    const start = clock.monotonic()
+    const end = (isError: boolean): void =>
+      tell('command:finished', { ...call, isError, durationMs: clock.monotonic() - start })
+    tell('command:started', call)
+    try {
+      const result = await work({
+        ...options,
+        onProgress: progress => {
+          tell('command:progress', { ...call, ...progress })
+          callSafely(this.#onError, () => options.onProgress?.(progress))
+        },
+        onLine: line => {
+          tell('command:line', { ...call, ...line })
+          callSafely(this.#onError, () => options.onLine?.(line))
+        },
+      })
+      end(false)
+      return result
+    } catch (thrown) {
+      end(true)
+      throw thrown
+    }
+  }
+
+  /** Warns once for each reason why scripts run without a sandbox. */
+  async #noteContainment(): Promise<void> {
+    const containment = await this.#slots.runner?.containment()
+    if (containment === undefined || containment.kind === 'sandbox') return
+    const { detail } = containment
+    if (detail === this.#notedDetail) return
+    this.#notedDetail = detail
+    this.#options.logger.warn('scripts run without a sandbox', { reason: detail })
   }
 
   /** Returns the skill with the given name. Throws if the code of the skill must not run. */

@@ -1,7 +1,8 @@
 import type { ContentKeys } from '../activation/content-keys.ts'
 import type { LedgerEntry } from '../activation/ledger.ts'
+import { isRecord } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
-import { isContentKeys, isDigestText, isRecord } from './session-state.ts'
+import { isContentKeys, isDigestText } from './session-state.ts'
 import type { ToldList } from './told-list.ts'
 
 /** What one message said about one skill. An absent field was not said. */

@@ -1,7 +1,7 @@
 import { contentKeys, haveEqualContent } from '../activation/content-keys.ts'
 import type { LedgerEntry } from '../activation/ledger.ts'
 import type { Hasher } from '../host.ts'
-import { changedPaths } from '../skill/diff-skills.ts'
+import { diffFiles } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
@@ -70,9 +70,11 @@ function findFileChanges(
   after: Skill,
 ): readonly LoadedFileChange[] | undefined {
   if (before === undefined) return undefined
-  const [old, now] = [before, after].map(({ files }) => new Set(files.map(({ path }) => path)))
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
-  return changedPaths(before.files, after.files)
-    .filter(path => !isSkillFile(path))
-    .map(path => ({ kind: !old?.has(path) ? 'added' : now?.has(path) ? 'changed' : 'removed', path }))
+  return diffFiles(before.files, after.files)
+    .filter(({ path }) => !isSkillFile(path))
+    .map(({ path, ...file }) => ({
+      kind: file.before === undefined ? 'added' : file.after === undefined ? 'removed' : 'changed',
+      path,
+    }))
 }

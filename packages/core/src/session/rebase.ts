@@ -1,5 +1,5 @@
 import type { Conversation } from '../activation/conversation.ts'
-import { SkillError } from '../errors.ts'
+import { unlessFailed } from '../errors.ts'
 import { type KnownOptions, number } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -58,7 +58,9 @@ export async function chooseRestored(
   const dropped: string[] = []
   for (const { name } of conversation.ledger.entries().toReversed()) {
     const skill = find(name)
-    const text = skill === undefined ? undefined : await renderStored(skill, conversation)
+    // If the store has lost the instructions, the skill is dropped.
+    const body = skill && (await unlessFailed(() => conversation.reader.readBody(skill)))
+    const text = body === undefined ? undefined : renderLoadedSkill(skill as Skill, body, conversation)
     const tokens = text === undefined ? 0 : countTokens(text)
     if (skill === undefined || text === undefined || tokens > room) {
       dropped.push(name)
@@ -68,16 +70,4 @@ export async function chooseRestored(
     kept.push({ skill, name, revision: skill.revision, text })
   }
   return { kept: kept.reverse(), dropped }
-}
-
-/**
- * Returns the text of a loaded skill; `undefined` if the store has lost its instructions. The skill is then dropped.
- */
-async function renderStored(skill: Skill, conversation: Conversation): Promise<string | undefined> {
-  try {
-    return renderLoadedSkill(skill, await conversation.reader.readBody(skill), conversation)
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return undefined
-    throw thrown
-  }
 }

@@ -3,6 +3,7 @@ import type { LedgerEntry } from '../activation/ledger.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
+import { isRecord } from '../options.ts'
 import { quote, showValue } from '../quote.ts'
 import { hasIdentityForm } from '../registry/conversation-identity.ts'
 import { type Digest, digestOf, isDigest } from '../skill/digest.ts'
@@ -179,10 +180,6 @@ function refuse(field: string, value: unknown, expected: string): never {
     `the state of the session is damaged: ${field} is ${shown}; expected ${expected}. Pass what state() returned, or leave "resume" out`,
     { data: { field } },
   )
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isText(value: unknown): boolean {

@@ -21,7 +21,7 @@ import { type SkillUse, withUses } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
-import { ActiveSkills } from './active-skills.ts'
+import { describeRefusal, isOwnScript } from './active-skills.ts'
 import { ConversationRecord, type Proposal } from './conversation-record.ts'
 import { isSessionEntry, type SessionEntry } from './known.ts'
 import { chooseRestored, REBASE_OPTIONS, type RebaseOptions, type SessionRebase } from './rebase.ts'
@@ -76,7 +76,7 @@ export class SkillSession implements Disposable {
   /** Reads the newest generation even in a pinned session. Includes the skills that the conversation wrote. */
   readonly #reader: SkillReader
   readonly #skillToolName: string
-  readonly #active = new ActiveSkills()
+  readonly #active = new Map<string, Skill>()
   readonly #record: ConversationRecord
   #turn = 0
   #toldTurn = -1
@@ -120,7 +120,7 @@ export class SkillSession implements Disposable {
       ledger: this.ledger,
       activate: (skill, name) => {
         this.#record.load(skill, name)
-        this.#active.add(skill, name)
+        this.#active.set(name, skill)
       },
       allowedTools,
       ...(options.describeUnknownSkill && { describeUnknownSkill: options.describeUnknownSkill }),
@@ -156,7 +156,7 @@ export class SkillSession implements Disposable {
 
   /** The skills that were loaded since the turn began, in the order in which they were loaded. */
   get active(): readonly Skill[] {
-    return this.#active.list()
+    return [...this.#active.values()]
   }
 
   /** True if the session was closed, or if another session resumed its conversation. */
@@ -309,9 +309,9 @@ export class SkillSession implements Disposable {
   checkTool(name: string, input: unknown): string | undefined {
     // Tools that only read are always allowed, and a skill may use its own scripts.
     const isHarmless = name === this.#skillToolName || name === TOOL_NAMES.readFile
-    if (isHarmless || this.#active.isOwnScript(name, input)) return undefined
+    if (isHarmless || isOwnScript(this.#active, name, input)) return undefined
     const isEnforced = this.#access.allowedTools === 'enforce'
-    const refusal = isEnforced ? this.#active.describeRefusal(name, input) : undefined
+    const refusal = isEnforced ? describeRefusal(this.#active, name, input) : undefined
     return refusal ?? this.parent?.checkTool(name, input)
   }
 
@@ -395,7 +395,7 @@ export class SkillSession implements Disposable {
     this.#active.clear()
     for (const name of active.filter(this.#reader.isInScope)) {
       const skill = this.#newest().find(name)
-      if (skill !== undefined) this.#active.add(skill, name)
+      if (skill !== undefined) this.#active.set(name, skill)
     }
     this.#toldTurn = -1
   }

@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { compareText } from './compare.ts'
 import type { SkillFile } from './manifest.ts'
 import type { Skill } from './skill.ts'
@@ -14,7 +15,8 @@ export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   const facets: SkillFacet[] = []
   const frontmatterChanged = before.frontmatterDigest !== after.frontmatterDigest
   if (frontmatterChanged) facets.push('frontmatter')
-  const changed = before.revision === after.revision ? [] : changedPaths(before.files, after.files)
+  const changed =
+    before.revision === after.revision ? [] : diffFiles(before.files, after.files).map(({ path }) => path)
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
   // Blank lines around the instructions are part of neither the frontmatter digest nor the body digest. A change of
   // only these blank lines must be reported, too.
@@ -33,23 +35,20 @@ export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   return facets
 }
 
-/**
- * Compares two sorted manifests. Returns every path that only one manifest contains, and every path whose bytes or mode
- * differ.
- */
-export function changedPaths(before: readonly SkillFile[], after: readonly SkillFile[]): string[] {
-  const paths: string[] = []
-  let i = 0
-  let j = 0
-  while (i < before.length || j < after.length) {
-    const a = before[i]
-    const b = after[j]
-    const order = a === undefined ? 1 : b === undefined ? -1 : compareText(a.path, b.path)
-    if (order < 0) paths.push((a as SkillFile).path)
-    else if (order > 0) paths.push((b as SkillFile).path)
-    else if (a?.digest !== b?.digest || a?.isExecutable !== b?.isExecutable) paths.push((a as SkillFile).path)
-    if (order <= 0) i++
-    if (order >= 0) j++
-  }
-  return paths
+/** A file that only one of two revisions has, or whose bytes or mode differ. */
+export interface FileChange {
+  readonly path: string
+  readonly before?: SkillFile
+  readonly after?: SkillFile
+}
+
+/** Compares the files of two revisions. Returns the differences, sorted by path. */
+export function diffFiles(before: readonly SkillFile[], after: readonly SkillFile[]): readonly FileChange[] {
+  const [old, now] = [before, after].map(files => new Map(files.map(file => [file.path, file])))
+  const paths = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])].sort(compareText)
+  return paths.flatMap(path => {
+    const [a, b] = [old?.get(path), now?.get(path)]
+    if (a?.digest === b?.digest && a?.isExecutable === b?.isExecutable) return []
+    return [{ path, ...defined({ before: a, after: b }) }]
+  })
 }

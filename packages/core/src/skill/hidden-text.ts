@@ -97,7 +97,7 @@ function findAll(text: string): readonly HiddenText[] {
     if (run?.end !== index) close()
     run ??= { index, end: index, points: [] }
     run.end = index + character.length
-    run.points.push(nameOf(character))
+    run.points.push(nameCodePoint(character))
   }
   close()
   return found
@@ -120,7 +120,7 @@ export function showHiddenText(text: string): string {
   let shown = ''
   let at = 0
   for (const { index, length } of found) {
-    const hidden = [...text.slice(index, index + length)].map(character => `<${nameOf(character)}>`)
+    const hidden = [...text.slice(index, index + length)].map(character => `<${nameCodePoint(character)}>`)
     shown += text.slice(at, index) + hidden.join('')
     at = index + length
   }
@@ -183,7 +183,8 @@ function toDiagnostic({ line, column }: HiddenText, message: string): Diagnostic
   }
 }
 
-function nameOf(character: string): string {
+/** Returns the code point of a character, such as `U+200B`. */
+export function nameCodePoint(character: string): string {
   return `U+${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
 }
 

@@ -4,8 +4,8 @@ import { findRepository, isRepositoryEntry } from './git-layout.ts'
 import { findLeftOutIn, isPrivateKey, type LeftOutKind } from './left-out-names.ts'
 import type { Skill } from './skill.ts'
 
-/** A finding about an entry that is left out of a skill, without the path of the entry. */
-export interface LeftOutFinding extends Pick<Diagnostic, 'code' | 'severity'> {
+/** A finding about a file or folder, without its path. */
+export interface EntryFinding extends Pick<Diagnostic, 'code' | 'severity'> {
   /** The second half of a sentence that begins with the name of the entry. */
   readonly reason: string
   readonly fix: string
@@ -15,7 +15,7 @@ export interface LeftOutFinding extends Pick<Diagnostic, 'code' | 'severity'> {
 interface LeftOutVerdict {
   /** True for a secret that a setting includes in the skill. */
   readonly isKept: boolean
-  readonly finding: LeftOutFinding | undefined
+  readonly finding: EntryFinding | undefined
 }
 
 /** Decides whether an entry of a kind is left out, and which finding reports the entry. */
@@ -25,7 +25,7 @@ export function judgeLeftOut(name: string, kind: LeftOutKind, includesSecrets: b
 }
 
 /** Describes an entry that is left out. Leftovers are left out silently. */
-function describeLeftOut(name: string, kind: LeftOutKind): LeftOutFinding | undefined {
+function describeLeftOut(name: string, kind: LeftOutKind): EntryFinding | undefined {
   switch (kind) {
     case 'leftover':
       return undefined
@@ -47,7 +47,7 @@ function describeLeftOut(name: string, kind: LeftOutKind): LeftOutFinding | unde
   }
 }
 
-function describeGit(name: string): LeftOutFinding {
+function describeGit(name: string): EntryFinding {
   if (name === '.git')
     return {
       code: 'FILE_SKIPPED',
@@ -65,7 +65,7 @@ function describeGit(name: string): LeftOutFinding {
 }
 
 /** Describes a folder whose entries are left out because git would treat the folder as a repository. */
-export const REPOSITORY_FINDING: LeftOutFinding = {
+export const REPOSITORY_FINDING: EntryFinding = {
   code: 'FILE_SKIPPED',
   severity: 'warning',
   reason:
@@ -73,7 +73,7 @@ export const REPOSITORY_FINDING: LeftOutFinding = {
   fix: 'move the repository out of the skill',
 }
 
-export const LEFT_OUT_SECRET: LeftOutFinding = {
+export const LEFT_OUT_SECRET: EntryFinding = {
   code: 'SECRET_FILE',
   severity: 'warning',
   reason: 'usually holds a secret, so it is no part of the skill',
@@ -81,15 +81,20 @@ export const LEFT_OUT_SECRET: LeftOutFinding = {
 }
 
 /** Describes a secret that a setting includes in the skill. */
-export const INCLUDED_SECRET: LeftOutFinding = {
+export const INCLUDED_SECRET: EntryFinding = {
   code: 'SECRET_FILE',
   severity: 'warning',
   reason: 'usually holds a secret and is part of the skill, so the skill cannot be published',
   fix: 'keep it outside of the folder, or list it in .skillignore, before you publish the skill',
 }
 
-function toDiagnostic({ code, severity, reason, fix }: LeftOutFinding, path: string): Diagnostic {
-  return { code, severity, message: `${quote(nameIn(path))} ${reason}`, path, fix }
+/** Adds the path of an entry to a finding. `shownPath` is the path that people read. */
+export function toDiagnostic(
+  { code, severity, reason, fix }: EntryFinding,
+  path: string,
+  shownPath: string = path,
+): Diagnostic {
+  return { code, severity, message: `${quote(nameIn(path))} ${reason}`, path: shownPath, fix }
 }
 
 function nameIn(path: string): string {
@@ -109,7 +114,7 @@ export function findIncludedSecret({
 }
 
 /** Returns a path and the paths of all folders above it. */
-function pathsAbove(path: string): readonly string[] {
+export function pathsAbove(path: string): readonly string[] {
   const segments = path.split('/')
   return segments.map((_, index) => segments.slice(0, index + 1).join('/'))
 }
@@ -126,7 +131,7 @@ export function leaveOutFiles<File extends { readonly path: string }>(
   found: Diagnostic[],
 ): File[] {
   const told = new Map<string, Diagnostic>()
-  const tell = (finding: LeftOutFinding | undefined, path: string): void => {
+  const tell = (finding: EntryFinding | undefined, path: string): void => {
     if (finding !== undefined) told.set(path, toDiagnostic(finding, path))
   }
   const named = files.filter(file => {

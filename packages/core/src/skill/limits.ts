@@ -1,4 +1,5 @@
 import { type KnownOptions, number } from '../options.ts'
+import type { SourceTrust } from './trust.ts'
 
 /** Limits on size. A skill that exceeds a limit is broken. A source that exceeds a limit is read only in part. */
 export interface SkillLimits {
@@ -39,4 +40,10 @@ export const DEFAULT_LIMITS: SkillLimits = Object.freeze({
 })
 
 /** Number of directories that a reviewed source visits below one root, by default. */
-export const REVIEWED_MAX_DIRECTORIES = 20_000
+const REVIEWED_MAX_DIRECTORIES = 20_000
+
+/** Returns the limits of a source: the given ones, and defaults that depend on the trust in the source. */
+export function limitsOf(trust: SourceTrust, given: Partial<SkillLimits> | undefined): SkillLimits {
+  const own = trust === 'review' ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}
+  return { ...DEFAULT_LIMITS, ...own, ...given }
+}

@@ -1,4 +1,5 @@
 import { quote } from '../quote.ts'
+import { nameCodePoint } from './hidden-text.ts'
 
 // Lookalikes of each ASCII letter: Cyrillic, Greek and Armenian letters, Latin letters beyond ASCII, and
 // digits and capitals that can be mistaken for the letter. NFKC has already replaced fullwidth and styled letters.
@@ -99,8 +100,6 @@ export function describeLookalikes(name: string, others: readonly string[]): str
 
 function showName(name: string): string {
   const foreign = [...name].filter(letter => !/[ -~]/.test(letter) && LETTERS.has(letter))
-  const points = [...new Set(foreign)].map(
-    letter => `U+${(letter.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`,
-  )
+  const points = [...new Set(foreign)].map(nameCodePoint)
   return `${quote(name)}${points.length === 0 ? '' : ` (with ${points.join(' ')})`}`
 }

@@ -46,12 +46,7 @@ export interface LoadedSkill extends Skill {
 }
 
 /** The place of a skill in its source. */
-export interface SkillPlace {
-  readonly source: string
-  readonly location: string
-  readonly directory?: string
-  readonly skillFile: string
-}
+export type SkillPlace = Pick<Skill, 'source' | 'location' | 'directory' | 'skillFile'>
 
 /** Creates a skill from its parsed text, its files and its place. `files` must be sorted. */
 export function createSkill(

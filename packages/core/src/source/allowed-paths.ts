@@ -2,22 +2,11 @@ import { SkillError } from '../errors.ts'
 import type { FileSystem } from '../fs/file-system.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { parseSkillPath } from '../skill/skill-path.ts'
+import { FOLDER_OPTIONS } from './check-file-source-options.ts'
 import { FileSource } from './file-source.ts'
-import type { FileSourceOptions } from './file-source-options.ts'
+import type { FolderOptions } from './file-source-options.ts'
 
-export interface AllowedPathsOptions
-  extends Pick<
-    FileSourceOptions,
-    | 'trust'
-    | 'watching'
-    | 'layout'
-    | 'reading'
-    | 'onMissing'
-    | 'linkRoots'
-    | 'limits'
-    | 'hasDirectories'
-    | 'clock'
-  > {
+export interface AllowedPathsOptions extends FolderOptions {
   /** Name of the folder that contains the skills in each allowed path. @default 'skills' */
   readonly dirName?: string
   /**
@@ -31,15 +20,7 @@ export interface AllowedPathsOptions
 const KNOWN: KnownOptions<AllowedPathsOptions> = {
   dirName: true,
   extraDirNames: true,
-  trust: true,
-  layout: true,
-  reading: true,
-  limits: true,
-  clock: true,
-  onMissing: true,
-  linkRoots: true,
-  watching: true,
-  hasDirectories: true,
+  ...FOLDER_OPTIONS,
 }
 
 /**

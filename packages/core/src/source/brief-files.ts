@@ -1,5 +1,4 @@
-import { SkillError } from '../errors.ts'
-import type { FileSystem } from '../fs/file-system.ts'
+import { type FileSystem, statIfThere } from '../fs/file-system.ts'
 import type { Clock } from '../host.ts'
 import { isBriefName } from '../skill/left-out-names.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
@@ -29,15 +28,11 @@ export async function hasBriefFile(
     const isRead = file.digest !== undefined
     // A file that was read continues an earlier delay, but begins none.
     if (!isBriefName(file.name) || (isRead && folder.briefSince === undefined)) continue
-    try {
-      const { birthtimeMs } = await fileSystem.stat(`${pathOf(directory)}/${file.name}`)
-      const ageMs = clock.now() - birthtimeMs
-      if (ageMs < 0 || ageMs >= BRIEF_MS) continue
-      isYoung = true
-      isNew ||= !isRead
-    } catch (thrown) {
-      if (!SkillError.isInstance(thrown)) throw thrown // the reading of the file finds the reason
-    }
+    const stat = await statIfThere(fileSystem, `${pathOf(directory)}/${file.name}`)
+    const ageMs = stat === undefined ? BRIEF_MS : clock.now() - stat.birthtimeMs
+    if (ageMs < 0 || ageMs >= BRIEF_MS) continue
+    isYoung = true
+    isNew ||= !isRead
   }
   const now = clock.monotonic()
   folder.briefSince = isYoung ? (folder.briefSince ?? now) : undefined

@@ -7,7 +7,7 @@ import { TRUSTS } from '../skill/trust.ts'
 import { SYMLINK_POLICIES } from './entry-classifier.ts'
 import { WATCHING_MODES } from './event-trust.ts'
 import { LAYOUT_OPTIONS } from './file-layout.ts'
-import type { FileSourceOptions } from './file-source-options.ts'
+import type { FileSourceOptions, FolderOptions } from './file-source-options.ts'
 import { SETTLE_OPTIONS } from './settle.ts'
 
 /** The values of `MissingRootPolicy`. */
@@ -16,17 +16,13 @@ export const MISSING_ROOT_POLICIES = ['wait', 'empty', 'throw'] as const
 /** How the source treats a missing root. */
 export type MissingRootPolicy = (typeof MISSING_ROOT_POLICIES)[number]
 
-const KNOWN: KnownOptions<FileSourceOptions> = {
-  fileSystem: true,
-  root: true,
-  label: true,
-  displayRoot: true,
+/** The options of every function that makes sources of folders. */
+export const FOLDER_OPTIONS: KnownOptions<FolderOptions> = {
   trust: oneOf(TRUSTS),
   hasDirectories: true,
   symlinks: oneOf(SYMLINK_POLICIES),
   linkRoots: true,
   nestedSkills: true,
-  writable: true,
   layout: LAYOUT_OPTIONS,
   reading: READING_OPTIONS,
   onMissing: oneOf(MISSING_ROOT_POLICIES),
@@ -35,8 +31,17 @@ const KNOWN: KnownOptions<FileSourceOptions> = {
   pollMs: number(1, LONGEST_TIMER_MS),
   settle: SETTLE_OPTIONS,
   limits: LIMIT_OPTIONS,
-  isBusy: true,
   clock: true,
+}
+
+const KNOWN: KnownOptions<FileSourceOptions> = {
+  ...FOLDER_OPTIONS,
+  fileSystem: true,
+  root: true,
+  label: true,
+  displayRoot: true,
+  writable: true,
+  isBusy: true,
 }
 
 /** Checks all options. @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */

@@ -1,14 +1,13 @@
 import type { Awaitable, DirectoryEntry } from '../fs/file-system.ts'
-import { quote } from '../quote.ts'
-import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
+import type { Diagnostic, DiagnosticCode } from '../skill/diagnostic.ts'
 import { isRepository, isRepositoryEntry } from '../skill/git-layout.ts'
-import { judgeLeftOut, type LeftOutFinding, REPOSITORY_FINDING } from '../skill/left-out.ts'
+import { type EntryFinding, judgeLeftOut, REPOSITORY_FINDING, toDiagnostic } from '../skill/left-out.ts'
 import { findLeftOutKind, isNeverRead } from '../skill/left-out-names.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import type { IgnoreRules } from '../skill/manifest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { IGNORE_FILE_NAME, type LayoutRules } from './file-layout.ts'
-import { NOT_ASCII, pathWithin } from './mirror.ts'
+import { joinPath, NOT_ASCII, pathWithin } from './mirror.ts'
 
 /** The values of `SymlinkPolicy`. */
 export const SYMLINK_POLICIES = ['within-root', 'follow', 'deny'] as const
@@ -68,6 +67,8 @@ export type FollowedTarget =
  */
 export type EntryClass = 'file' | 'standalone' | { readonly realPath?: string } | undefined
 
+const SPECIAL_FILE = 'is not a regular file (a pipe, socket or device)'
+
 /** Determines the class of each entry of a directory, and reports the entries that are left out of a skill. */
 export class EntryClassifier {
   readonly #options: ClassifierOptions
@@ -85,7 +86,7 @@ export class EntryClassifier {
     if (!context.inSkill) return entries.filter(({ name }) => !isNeverRead(name))
     const kept = entries.filter(entry => !this.#isLeftOut(entry, context))
     if (!isRepository(kept)) return kept
-    this.#tellLeftOut(context, context.node.path, REPOSITORY_FINDING)
+    this.#tell(context, context.node.path, REPOSITORY_FINDING)
     return kept.filter(({ name }) => !isRepositoryEntry(name))
   }
 
@@ -95,7 +96,7 @@ export class EntryClassifier {
     const includesSecrets = this.#options.reading.secretFiles === 'include'
     const { isKept, finding } = judgeLeftOut(entry.name, kind, includesSecrets)
     if (finding !== undefined && !isIgnored(context.node, entry))
-      this.#tellLeftOut(context, childPath(context.node, entry.name), finding)
+      this.#tell(context, joinPath(context.node.path, entry.name), finding)
     return !isKept
   }
 
@@ -108,9 +109,8 @@ export class EntryClassifier {
     // the root, the skill counts as broken and not as missing.
     if (isSkillFile) return 'file'
     if (entry.name.includes('\uFFFD')) {
-      if (inSkill)
-        this.#tell(context, entry.name, 'FILE_SKIPPED', 'has a name that is not UTF-8', 'rename it')
-      return undefined
+      if (!inSkill) return undefined
+      return this.#refuse(context, entry.name, 'has a name that is not UTF-8', 'rename it', 'FILE_SKIPPED')
     }
     switch (entry.kind) {
       case 'file':
@@ -119,11 +119,8 @@ export class EntryClassifier {
       case 'directory':
         return this.isWalked(entry.name, context) ? {} : undefined
       case 'other':
-        if (inSkill) {
-          const reason = 'is not a regular file (a pipe, socket or device)'
-          this.#tell(context, entry.name, 'FILE_SKIPPED', reason, 'remove it')
-        }
-        return undefined
+        if (!inSkill) return undefined
+        return this.#refuse(context, entry.name, SPECIAL_FILE, 'remove it', 'FILE_SKIPPED')
       case 'link':
         return this.#classifyLink(entry.name, context)
       default:
@@ -163,15 +160,11 @@ export class EntryClassifier {
     if (!NOT_ASCII.test(name)) return false
     const composed = name.normalize('NFC')
     if (composed === name || !entries.some(entry => entry.name === composed)) return false
-    context.findings.push(
-      toFinding(this.#options.displayPath, {
-        code: 'PATH_COLLISION',
-        severity: 'error',
-        path: childPath(context.node, name),
-        reason: `exists twice, in different Unicode spellings${context.inSkill ? '' : '; this entry is not read'}`,
-        fix: 'rename one of the two',
-      }),
-    )
+    this.#tell(context, joinPath(context.node.path, name), {
+      ...({ code: 'PATH_COLLISION', severity: 'error' } as const),
+      reason: `exists twice, in different Unicode spellings${context.inSkill ? '' : '; this entry is not read'}`,
+      fix: 'rename one of the two',
+    })
     return true
   }
 
@@ -194,66 +187,30 @@ export class EntryClassifier {
   }
 
   /** Reports, once per directory, that the directory has entries that are too deep. */
-  #refuseDepth({ node, findings }: EntryContext): undefined {
-    if (findings.some(({ code }) => code === 'FOLDER_TOO_DEEP')) return undefined
-    const { displayPath, limits } = this.#options
-    findings.push(
-      toFinding(displayPath, {
-        code: 'FOLDER_TOO_DEEP',
-        severity: 'error',
-        path: node.path,
-        reason: `has entries more than ${limits.maxFolderDepth} levels deep in its skill`,
-        fix: 'move them up, or list the folder in .skillignore',
-      }),
-    )
+  #refuseDepth(context: EntryContext): undefined {
+    if (context.findings.some(({ code }) => code === 'FOLDER_TOO_DEEP')) return undefined
+    this.#tell(context, context.node.path, {
+      ...({ code: 'FOLDER_TOO_DEEP', severity: 'error' } as const),
+      reason: `has entries more than ${this.#options.limits.maxFolderDepth} levels deep in its skill`,
+      fix: 'move them up, or list the folder in .skillignore',
+    })
     return undefined
   }
 
-  #refuse(context: EntryContext, name: string, reason: string, fix: string): undefined {
-    this.#tell(context, name, 'LINK_REFUSED', reason, fix)
-    return undefined
-  }
-
-  #tellLeftOut({ findings }: EntryContext, path: string, finding: LeftOutFinding): void {
-    findings.push(toFinding(this.#options.displayPath, { ...finding, path }))
-  }
-
-  #tell(
-    { node, findings }: EntryContext,
+  #refuse(
+    context: EntryContext,
     name: string,
-    code: DiagnosticCode,
     reason: string,
     fix: string,
-  ): void {
-    findings.push(
-      toFinding(this.#options.displayPath, {
-        code,
-        severity: 'warning',
-        path: childPath(node, name),
-        reason,
-        fix,
-      }),
-    )
+    code: DiagnosticCode = 'LINK_REFUSED',
+  ): undefined {
+    this.#tell(context, joinPath(context.node.path, name), { code, severity: 'warning', reason, fix })
+    return undefined
   }
-}
 
-interface Finding {
-  readonly code: DiagnosticCode
-  readonly severity: Severity
-  /** Path within the source. */
-  readonly path: string
-  /** The second half of a sentence that begins with the file name. */
-  readonly reason: string
-  readonly fix: string
-}
-
-/** Makes a diagnostic from a finding about a file or folder. */
-export function toFinding(
-  displayPath: (path: string) => string,
-  { code, severity, path, reason, fix }: Finding,
-): Diagnostic {
-  const name = path.slice(path.lastIndexOf('/') + 1) || '.'
-  return { code, severity, message: `${quote(name)} ${reason}`, path: displayPath(path), fix }
+  #tell({ findings }: EntryContext, path: string, finding: EntryFinding): void {
+    findings.push(toDiagnostic(finding, path, this.#options.displayPath(path)))
+  }
 }
 
 /**
@@ -265,12 +222,7 @@ function isIgnored(node: ClassifiedFolder, entry: DirectoryEntry): boolean {
   for (let at: ClassifiedFolder | undefined = node; at !== undefined; at = at.parent) {
     if (at.ignored === undefined) continue
     const within = pathWithin(at, node)
-    if (at.ignored.rules(within === '' ? entry.name : `${within}/${entry.name}`, entry.kind === 'directory'))
-      return true
+    if (at.ignored.rules(joinPath(within, entry.name), entry.kind === 'directory')) return true
   }
   return false
-}
-
-function childPath(node: ClassifiedFolder, name: string): string {
-  return node.path === '' ? name : `${node.path}/${name}`
 }

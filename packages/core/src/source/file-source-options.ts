@@ -1,7 +1,8 @@
+import { defined } from '../defined.ts'
 import type { FileSystem } from '../fs/file-system.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, systemClock } from '../host.ts'
-import { DEFAULT_LIMITS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
+import { limitsOf, type SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import { checkFileSourceOptions, type MissingRootPolicy } from './check-file-source-options.ts'
@@ -67,6 +68,12 @@ export interface FileSourceOptions {
   readonly clock?: Clock
 }
 
+/** The options of a source that do not depend on where its folder is. */
+export type FolderOptions = Omit<
+  FileSourceOptions,
+  'fileSystem' | 'root' | 'label' | 'displayRoot' | 'writable' | 'isBusy'
+>
+
 export const DEFAULT_RECONCILE_MS = 30_000
 export const DEFAULT_POLL_MS = 2_000
 /**
@@ -93,14 +100,10 @@ export interface ResolvedFileSourceOptions
  */
 export function resolveFileSourceOptions(options: FileSourceOptions): ResolvedFileSourceOptions {
   checkFileSourceOptions(options)
-  const { fileSystem, root, trust = 'auto', displayRoot = root } = options
+  const { fileSystem, root, label, trust = 'auto', displayRoot = root } = options
   const layout = new LayoutRules(options.layout)
   const isReviewed = trust === 'review'
-  const limits: SkillLimits = {
-    ...DEFAULT_LIMITS,
-    ...(isReviewed ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}),
-    ...options.limits,
-  }
+  const limits = limitsOf(trust, options.limits)
   const writable =
     options.writable === undefined
       ? undefined
@@ -112,26 +115,20 @@ export function resolveFileSourceOptions(options: FileSourceOptions): ResolvedFi
           isSkipped: (name: string) => layout.isSkipped(name, 1),
         })
   return Object.freeze({
-    fileSystem,
-    root,
-    label: options.label,
-    displayRoot,
+    hasDirectories: false,
+    symlinks: isReviewed ? 'deny' : 'within-root',
+    linkRoots: [],
+    nestedSkills: !isReviewed,
+    reading: {},
+    onMissing: 'wait',
+    watching: 'auto',
+    reconcileMs: DEFAULT_RECONCILE_MS,
+    pollMs: fileSystem.watch === undefined ? DEFAULT_REMOTE_POLL_MS : DEFAULT_POLL_MS,
+    isBusy: undefined,
+    settle: undefined,
+    clock: systemClock,
+    ...defined(options),
+    ...{ fileSystem, root, label, displayRoot, trust, layout, limits, writable },
     displayPath: (path: string) => (path === '' ? displayRoot : `${displayRoot}/${path}`),
-    trust,
-    hasDirectories: options.hasDirectories ?? false,
-    symlinks: options.symlinks ?? (isReviewed ? 'deny' : 'within-root'),
-    linkRoots: options.linkRoots ?? [],
-    nestedSkills: options.nestedSkills ?? !isReviewed,
-    writable,
-    layout,
-    reading: options.reading ?? {},
-    onMissing: options.onMissing ?? 'wait',
-    watching: options.watching ?? 'auto',
-    reconcileMs: options.reconcileMs ?? DEFAULT_RECONCILE_MS,
-    pollMs: options.pollMs ?? (fileSystem.watch === undefined ? DEFAULT_REMOTE_POLL_MS : DEFAULT_POLL_MS),
-    limits,
-    isBusy: options.isBusy,
-    settle: options.settle,
-    clock: options.clock ?? systemClock,
   })
 }

@@ -1,6 +1,7 @@
-import { SkillError } from '../errors.ts'
+import { unlessFailed } from '../errors.ts'
 import type { DirectoryEntry } from '../fs/file-system.ts'
 import { compareText } from '../skill/compare.ts'
+import { pathsAbove } from '../skill/left-out.ts'
 import type { Skill } from '../skill/skill.ts'
 
 /** Maximum number of folders that one search lists. */
@@ -15,33 +16,18 @@ export async function findLeftOut(
   { files }: Pick<Skill, 'files'>,
   list: (path: string) => Promise<readonly DirectoryEntry[]>,
 ): Promise<readonly string[]> {
-  const known = new Set(files.flatMap(({ path }) => [path, ...foldersAbove(path)]))
+  const known = new Set(files.flatMap(({ path }) => pathsAbove(path)))
   const found: string[] = []
   const waiting = ['']
   for (let listed = 0; waiting.length > 0 && listed < MAX_LISTED; listed++) {
     const within = waiting.shift() as string
-    for (const { name, kind } of (await ifReadable(list(within))) ?? []) {
+    for (const { name, kind } of (await unlessFailed(() => list(within))) ?? []) {
       const path = within === '' ? name : `${within}/${name}`
       if (known.has(path.normalize('NFC'))) {
         if (kind !== 'file') waiting.push(path)
       } else if (kind !== 'directory') found.push(path)
-      else if ((await ifReadable(list(path)))?.length !== 0) found.push(`${path}/`)
+      else if ((await unlessFailed(() => list(path)))?.length !== 0) found.push(`${path}/`)
     }
   }
   return found.sort(compareText)
-}
-
-function foldersAbove(path: string): readonly string[] {
-  const segments = path.split('/')
-  return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join('/'))
-}
-
-/** Returns `undefined` for a link to a file, and for a folder that was removed or cannot be read. */
-async function ifReadable<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return undefined
-    throw thrown
-  }
 }

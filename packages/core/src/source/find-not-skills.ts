@@ -1,7 +1,8 @@
 import { defined } from '../defined.ts'
-import { SkillError } from '../errors.ts'
+import { unlessFailed } from '../errors.ts'
 import type { Awaitable, DirectoryEntry, FileKind } from '../fs/file-system.ts'
 import { compareText } from '../skill/compare.ts'
+import { pathsAbove } from '../skill/left-out.ts'
 import { findLeftOutKind, isNeverRead } from '../skill/left-out-names.ts'
 import { parseIgnoreFile } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -22,6 +23,7 @@ import {
 } from './describe-not-skill.ts'
 import type { ClassifierOptions } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
+import { joinPath } from './mirror.ts'
 import type { NotSkill, NotSkillQuery, NotSkills } from './not-skill.ts'
 
 /** The folders and files of a source. All paths are relative to its root. */
@@ -70,7 +72,7 @@ class Search {
     this.#folders = folders
     this.#query = query
     this.#skills = new Map(entries.map(entry => [entry.location, entry]))
-    this.#categories = foldersAbove(this.#skills.keys())
+    this.#categories = new Set(entries.flatMap(({ location }) => pathsAbove(location).slice(0, -1)))
     this.#told = new Set(diagnostics.map(({ path }) => path))
   }
 
@@ -95,7 +97,7 @@ class Search {
     if (path !== '') await this.#addFolder(path, entries)
     const inner: string[] = []
     for (const entry of entries) {
-      const inside = join(path, entry.name)
+      const inside = joinPath(path, entry.name)
       const skill = this.#skills.get(inside.normalize('NFC'))
       if (skill !== undefined) await this.#lookIntoSkill(skill)
       else if (await this.#lookAtEntry(inside, entry)) inner.push(inside)
@@ -111,7 +113,7 @@ class Search {
     const finding = describeFolder(entries, this.#skillFile, { isCategory, isExpected })
     const text = entries.find(({ name, kind }) => kind === 'file' && isNearlySkillFile(name))?.name
     const isNear = finding.reason === 'misnamed' && text !== undefined
-    await this.#add(path, finding, isNear ? join(path, text) : undefined)
+    await this.#add(path, finding, isNear ? joinPath(path, text) : undefined)
   }
 
   /** Looks at an entry outside of skills. Returns whether it is a folder in which skills may be. */
@@ -153,8 +155,9 @@ class Search {
     await this.#add(path, describeSkipped(skip, text !== undefined), text)
     if (!isSearched || text !== undefined) return
     for (const { name, kind: inner } of (await this.#list(path)) ?? []) {
-      const innerText = inner === 'directory' ? await this.#findText(join(path, name)) : undefined
-      if (innerText !== undefined) await this.#add(join(path, name), describeInSkipped(skip, path), innerText)
+      const innerText = inner === 'directory' ? await this.#findText(joinPath(path, name)) : undefined
+      if (innerText !== undefined)
+        await this.#add(joinPath(path, name), describeInSkipped(skip, path), innerText)
     }
   }
 
@@ -162,18 +165,18 @@ class Search {
   async #lookIntoSkill({ location, skill }: SourceEntry): Promise<void> {
     const { nestedSkills, limits, displayPath, read } = this.#folders
     if (!nestedSkills || skill?.files.some(({ path }) => path === IGNORE_FILE_NAME) !== true) return
-    const ignoreFile = join(location, IGNORE_FILE_NAME)
-    const bytes = await ifReadable(() => read(ignoreFile, limits.maxFrontmatterBytes))
+    const ignoreFile = joinPath(location, IGNORE_FILE_NAME)
+    const bytes = await unlessFailed(() => read(ignoreFile, limits.maxFrontmatterBytes))
     if (bytes === undefined) return
     const isIgnored = parseIgnoreFile(decodeUnmarkedText(bytes))
     const folders = ['']
     for (const folder of folders)
-      for (const { name, kind } of (await this.#list(join(location, folder))) ?? []) {
-        const within = join(folder, name)
+      for (const { name, kind } of (await this.#list(joinPath(location, folder))) ?? []) {
+        const within = joinPath(folder, name)
         if (kind !== 'directory' || findLeftOutKind(name, true) !== undefined) continue
-        const text = isIgnored(within, true) ? await this.#findText(join(location, within)) : undefined
+        const text = isIgnored(within, true) ? await this.#findText(joinPath(location, within)) : undefined
         if (text !== undefined)
-          await this.#add(join(location, within), describeIgnored(displayPath(ignoreFile)), text)
+          await this.#add(joinPath(location, within), describeIgnored(displayPath(ignoreFile)), text)
         else if (!isIgnored(within, true)) folders.push(within)
       }
   }
@@ -188,7 +191,7 @@ class Search {
   async #readName(path: string): Promise<string | undefined> {
     const { read, limits, reading } = this.#folders
     if (this.#query.withNames !== true || this.#read++ >= MAX_READ) return undefined
-    const bytes = await ifReadable(() => read(path, limits.maxSkillFileBytes))
+    const bytes = await unlessFailed(() => read(path, limits.maxSkillFileBytes))
     const parsed = bytes === undefined ? undefined : parseSkill(bytes, { limits, policy: reading })
     return parsed?.ok === true ? parsed.value.name : undefined
   }
@@ -199,13 +202,13 @@ class Search {
     const name = this.#folders.layout.fileNames.find(each =>
       entries?.some(entry => entry.name === each && entry.kind === 'file'),
     )
-    return name === undefined ? undefined : join(path, name)
+    return name === undefined ? undefined : joinPath(path, name)
   }
 
   /** Lists a folder. Returns `undefined` if the folder cannot be listed or the limit is reached. */
   async #list(path: string): Promise<readonly DirectoryEntry[] | undefined> {
     this.#query.signal?.throwIfAborted()
-    return ++this.#listed > MAX_LISTED ? undefined : await ifReadable(() => this.#folders.list(path))
+    return ++this.#listed > MAX_LISTED ? undefined : await unlessFailed(() => this.#folders.list(path))
   }
 
   get #skillFile(): string {
@@ -213,31 +216,6 @@ class Search {
   }
 }
 
-/** Returns all folders that contain skills at any depth. */
-function foldersAbove(locations: Iterable<string>): ReadonlySet<string> {
-  const folders = new Set<string>()
-  for (const location of locations)
-    for (let at = location.lastIndexOf('/'); at > 0; at = location.lastIndexOf('/', at - 1)) {
-      if (folders.has(location.slice(0, at))) break
-      folders.add(location.slice(0, at))
-    }
-  return folders
-}
-
-/** Returns `undefined` for what was removed or is unreadable. The source itself reports it. */
-async function ifReadable<T>(work: () => Awaitable<T>): Promise<T | undefined> {
-  try {
-    return await work()
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return undefined
-    throw thrown
-  }
-}
-
 function depthOf(path: string): number {
   return path === '' ? 0 : path.split('/').length
-}
-
-function join(folder: string, name: string): string {
-  return folder === '' || name === '' ? `${folder}${name}` : `${folder}/${name}`
 }

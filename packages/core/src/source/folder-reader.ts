@@ -15,7 +15,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 import { hasBriefFile } from './brief-files.ts'
 import { looksHalfWritten, noteDoubt, toBelieved } from './half-written.ts'
 import { checkTotals, describeFileFault, describeKey, describePath, makeSkill } from './make-skill.ts'
-import { type DirectoryNode, type FileNode, linkedPathOf, listingOf, pathWithin } from './mirror.ts'
+import { type DirectoryNode, type FileNode, joinPath, linkedPathOf, listingOf, pathWithin } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 import type { NotedFolder } from './noted-folder.ts'
 import type { ReadFile } from './second-fingerprint.ts'
@@ -295,7 +295,7 @@ export class FolderReader {
   }
 
   #display(folder: DirectoryNode, path: string): string {
-    return this.#options.displayPath([listingOf(folder).path, path].filter(part => part !== '').join('/'))
+    return this.#options.displayPath(joinPath(listingOf(folder).path, path))
   }
 }
 

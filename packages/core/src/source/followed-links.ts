@@ -1,4 +1,4 @@
-import { type FileStat, type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
+import { type FileStat, type FileSystem, isSameInode, isSameStat, statIfThere } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 
 /** The target of a link that leads to no file and no directory. */
@@ -35,13 +35,5 @@ export async function findMovedLinks(
       state === LOST || target === LOST ? state === target : isSame(state, target)
     if (known.length > 0 && !known.some(isKnown))
       onMoved(file === undefined ? (directory.parent ?? directory) : directory)
-  }
-}
-
-async function statIfThere(fileSystem: FileSystem, path: string): Promise<FileStat | undefined> {
-  try {
-    return await fileSystem.stat(path)
-  } catch {
-    return undefined
   }
 }

@@ -1,11 +1,13 @@
 import { SkillError, toMessage } from '../errors.ts'
-import { type DirectoryEntry, type FileSystem, isSameStat } from '../fs/file-system.ts'
+import { type DirectoryEntry, type FileSystem, isSameStat, statIfThere } from '../fs/file-system.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
+import { toDiagnostic } from '../skill/left-out.ts'
 import { parseIgnoreFile } from '../skill/manifest.ts'
 import { decodeUnmarkedText } from '../skill/text.ts'
-import { type ClassifierOptions, toFinding } from './entry-classifier.ts'
+import type { ClassifierOptions } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import type { DirectoryNode, IgnoreFile, ScanPass } from './mirror.ts'
+import { joinPath } from './mirror.ts'
 
 interface IgnoreFileOptions extends Pick<ClassifierOptions, 'limits' | 'displayPath'> {
   readonly fileSystem: FileSystem
@@ -23,11 +25,8 @@ export async function isIgnoreFileUnchanged(
   fileSystem: FileSystem,
 ): Promise<boolean> {
   if (ignored?.stat === undefined) return true
-  try {
-    return isSameStat(ignored.stat, await fileSystem.stat(`${path}/${IGNORE_FILE_NAME}`))
-  } catch {
-    return false // the next reading finds the reason
-  }
+  const now = await statIfThere(fileSystem, `${path}/${IGNORE_FILE_NAME}`)
+  return now !== undefined && isSameStat(ignored.stat, now)
 }
 
 /**
@@ -51,7 +50,7 @@ export async function updateIgnoreFile(
       read = { text: decodeUnmarkedText(bytes), stat }
     } catch (thrown) {
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return false // removed after the listing; checked again later
-      const path = node.path === '' ? IGNORE_FILE_NAME : `${node.path}/${IGNORE_FILE_NAME}`
+      const path = joinPath(node.path, IGNORE_FILE_NAME)
       context.findings.push(describeIgnoreFault(path, thrown, displayPath))
       return false
     }
@@ -66,11 +65,10 @@ export function describeIgnoreFault(
   thrown: unknown,
   displayPath: (path: string) => string,
 ): Diagnostic {
-  return toFinding(displayPath, {
-    code: 'IGNORE_FILE_INVALID',
-    severity: 'error',
-    path,
+  const finding = {
+    ...({ code: 'IGNORE_FILE_INVALID', severity: 'error' } as const),
     reason: `cannot be used: ${toMessage(thrown)}`,
     fix: 'replace it with a small, readable text file, or remove it',
-  })
+  }
+  return toDiagnostic(finding, path, displayPath(path))
 }

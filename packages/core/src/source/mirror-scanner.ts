@@ -6,11 +6,13 @@ import {
   isPending,
   isSameInode,
   isSameStat,
+  statIfThere,
 } from '../fs/file-system.ts'
 import { walkBreadthFirst } from '../fs/walk.ts'
 import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { type ClassifierOptions, EntryClassifier, type EntryContext, toFinding } from './entry-classifier.ts'
+import { toDiagnostic } from '../skill/left-out.ts'
+import { type ClassifierOptions, EntryClassifier, type EntryContext } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import { followLink } from './follow-link.ts'
 import type { FollowedLink } from './followed-links.ts'
@@ -108,29 +110,22 @@ export class MirrorScanner {
   }
 
   /** The followed links whose directories are still in the mirror. */
-  *links(): Generator<FollowedLink> {
-    for (const link of this.#links) {
-      const { directory, file } = link
-      const isStale = !directory.isAttached || (file !== undefined && directory.files.get(file.name) !== file)
-      if (isStale) this.#links.delete(link)
-      else yield link
-    }
+  links(): Generator<FollowedLink> {
+    return keep(
+      this.#links,
+      ({ directory, file }) =>
+        directory.isAttached && (file === undefined || directory.files.get(file.name) === file),
+    )
   }
 
   /** The directories that cannot be watched and must be checked instead. */
-  *unwatched(): Generator<DirectoryNode> {
-    for (const node of this.#unwatched) {
-      if (node.isAttached && node.refusedAt !== undefined) yield node
-      else this.#unwatched.delete(node)
-    }
+  unwatched(): Generator<DirectoryNode> {
+    return keep(this.#unwatched, node => node.isAttached && node.refusedAt !== undefined)
   }
 
   /** The folders of skills whose skill file is missing for a short time. */
-  *lost(): Generator<DirectoryNode> {
-    for (const node of this.#lost) {
-      if (node.isAttached && node.skillFileLostAt !== undefined) yield node
-      else this.#lost.delete(node)
-    }
+  lost(): Generator<DirectoryNode> {
+    return keep(this.#lost, node => node.isAttached && node.skillFileLostAt !== undefined)
   }
 
   /** Counts the directories without a watch and gives the reason; `undefined` if there are none. */
@@ -269,12 +264,8 @@ export class MirrorScanner {
   }
 
   async #isReplaced(node: DirectoryNode): Promise<boolean> {
-    try {
-      const stat = await this.#options.fileSystem.stat(this.#options.pathOf(node))
-      return node.stat === undefined || !isSameInode(node.stat, stat)
-    } catch {
-      return true // the visit finds and reports the reason
-    }
+    const stat = await statIfThere(this.#options.fileSystem, this.#options.pathOf(node))
+    return stat === undefined || node.stat === undefined || !isSameInode(node.stat, stat)
   }
 
   #fail(node: DirectoryNode, thrown: unknown, pass: ScanPass): { node: DirectoryNode; depth: VisitDepth }[] {
@@ -296,15 +287,11 @@ export class MirrorScanner {
       node.skillFile = 'SKILL.md'
       pass.removed.delete(node.path)
     }
-    this.#setFindings(node, [
-      toFinding(this.#options.displayPath, {
-        code: 'DIRECTORY_UNREADABLE',
-        severity: 'error',
-        path: node.path,
-        reason: `cannot be read: ${toMessage(thrown)}`,
-        fix: 'check the permissions',
-      }),
-    ])
+    const finding = {
+      ...({ code: 'DIRECTORY_UNREADABLE', severity: 'error' } as const),
+      ...{ reason: `cannot be read: ${toMessage(thrown)}`, fix: 'check the permissions' },
+    }
+    this.#setFindings(node, [toDiagnostic(finding, node.path, this.#options.displayPath(node.path))])
     affectOwners(node, pass)
     return []
   }
@@ -562,6 +549,13 @@ export class MirrorScanner {
     pass.changed.add(node)
     affectOwners(node, pass)
   }
+}
+
+/** Yields the items for which `isCurrent` returns true, and removes the others. */
+function* keep<Item>(items: Set<Item>, isCurrent: (item: Item) => boolean): Generator<Item> {
+  for (const item of items)
+    if (isCurrent(item)) yield item
+    else items.delete(item)
 }
 
 function affectOwners(node: DirectoryNode, pass: ScanPass): void {

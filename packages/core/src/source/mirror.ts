@@ -234,9 +234,9 @@ export function absolutePathOf(node: DirectoryNode, root: string): string {
   return joinPath(root, listingOf(node).path)
 }
 
-/** Returns the absolute path of a relative path. */
-export function joinPath(root: string, path: string): string {
-  return path === '' ? root : root === '/' ? `/${path}` : `${root}/${path}`
+/** Joins the path of a folder and a path within it. Both may be empty. */
+export function joinPath(folder: string, path: string): string {
+  return folder === '' || path === '' ? `${folder}${path}` : `${folder === '/' ? '' : folder}/${path}`
 }
 
 /** Returns the path of a directory relative to one of its ancestors; empty for the ancestor itself. */

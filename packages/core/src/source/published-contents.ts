@@ -94,11 +94,8 @@ export class PublishedContents {
 
   #applyPending(before: readonly SourceEntry[]): readonly SourceEntry[] {
     const changes = [...this.#pending]
+      .filter(([path, entry]) => this.find(path) !== entry)
       .map(([key, item]) => ({ key, item }))
-      .filter(({ key, item }) => {
-        const index = binarySearch(before, key, entry => entry.location)
-        return (index < 0 ? undefined : before[index]) !== item
-      })
     return changes.length === 0 ? before : applySorted(before, changes, entry => entry.location)
   }
 }

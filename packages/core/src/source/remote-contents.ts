@@ -1,6 +1,5 @@
 import { toMessage } from '../errors.ts'
 import { mapConcurrently } from '../fs/walk.ts'
-import type { Hasher } from '../host.ts'
 import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -8,7 +7,6 @@ import { digestOf } from '../skill/digest.ts'
 import { leaveOutFiles } from '../skill/left-out.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import { readFrontmatter } from '../skill/read-frontmatter.ts'
-import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SkillPlace } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -26,20 +24,17 @@ import {
   storeFile,
   toEntry,
 } from './make-skill.ts'
+import { joinPath } from './mirror.ts'
+import type { SourceReadContext } from './skill-source.ts'
 import type { FileTree, ListedSkill } from './tree-fetcher.ts'
 import { findTreeSkills, readTreeFile, type TreeFolders, type TreeSkill, toFolders } from './tree-skills.ts'
 
 export interface RemoteContentsOptions extends ClassifierOptions {
-  readonly reading: Partial<ReadingPolicy>
   readonly label: string
   readonly origin: string
 }
 
-interface Context {
-  readonly store: SkillStore
-  readonly hasher: Hasher
-  readonly signal: AbortSignal
-}
+type Context = Pick<SourceReadContext, 'store' | 'hasher' | 'signal'>
 
 /** What was found in the files of a tree. */
 interface FoundSkills {
@@ -247,8 +242,7 @@ export class RemoteContents {
     const { limits, reading, displayPath } = this.#options
     const { path, skillFile, isStandalone } = skill
     const folder = isStandalone ? '' : path
-    const toPath = (within: string): string =>
-      displayPath([folder, within].filter(part => part !== '').join('/'))
+    const toPath = (within: string): string => displayPath(joinPath(folder, within))
     const found = [...skill.found]
     const files = checkPaths(skill.files, found)
     const { length } = found

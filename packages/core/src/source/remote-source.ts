@@ -2,13 +2,14 @@ import { SkillError } from '../errors.ts'
 import { type Clock, LATE, LONGEST_TIMER_MS, systemClock, untilAborted, waitAtMost } from '../host.ts'
 import { checkOptions, type KnownOptions, number, oneOf } from '../options.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { DEFAULT_LIMITS, LIMIT_OPTIONS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
+import { LIMIT_OPTIONS, limitsOf, type SkillLimits } from '../skill/limits.ts'
 import { READING_OPTIONS, type ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
 import { type FileLayout, LAYOUT_OPTIONS, LayoutRules } from './file-layout.ts'
 import { findLeftOut } from './find-left-out.ts'
 import { findNotSkills, type SearchedFolders } from './find-not-skills.ts'
+import { joinPath } from './mirror.ts'
 import { KNOWN_QUERY, type NotSkillQuery, type NotSkills } from './not-skill.ts'
 import { RemoteContents, type RemoteContentsOptions } from './remote-contents.ts'
 import { NO_SETTLE, type SettlePolicy } from './settle.ts'
@@ -173,15 +174,10 @@ export class RemoteSource implements SkillSource {
     this.origin = origin
     this.trust = trust
     this.reading = reading
-    const isReviewed = trust === 'review'
     this.#rules = {
-      ...{ label, origin, reading, symlinks: 'deny', nestedSkills: !isReviewed },
+      ...{ label, origin, reading, symlinks: 'deny', nestedSkills: trust !== 'review' },
       layout: new LayoutRules(options.layout),
-      limits: {
-        ...DEFAULT_LIMITS,
-        ...(isReviewed ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}),
-        ...options.limits,
-      },
+      limits: limitsOf(trust, options.limits),
       displayPath: path => (path === '' ? origin : `${origin}/${path}`),
     }
     this.#contents = new RemoteContents(this.#rules)
@@ -239,9 +235,7 @@ export class RemoteSource implements SkillSource {
   async findLeftOut(skill: Skill): Promise<readonly string[]> {
     const { path: folder } = this.#contents.find(skill.location) ?? {}
     if (folder === undefined) return []
-    return await findLeftOut(skill, async path =>
-      listFolder(this.#contents.folders, [folder, path].filter(part => part !== '').join('/')),
-    )
+    return await findLeftOut(skill, async path => listFolder(this.#contents.folders, joinPath(folder, path)))
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { FileSystem } from '../fs/file-system.ts'
+import { type FileSystem, statIfThere } from '../fs/file-system.ts'
 
 /**
  * Detects when a root appears, vanishes or is replaced by another folder. The guard watches the nearest existing
@@ -96,12 +96,8 @@ export class RootGuard {
   }
 
   async #identify(path: string): Promise<string | undefined> {
-    try {
-      const { dev, ino, birthtimeMs } = await this.#fileSystem.stat(path)
-      return `${dev}:${ino}:${birthtimeMs}`
-    } catch {
-      return undefined // the guard treats missing and unreachable alike
-    }
+    const stat = await statIfThere(this.#fileSystem, path)
+    return stat && `${stat.dev}:${stat.ino}:${stat.birthtimeMs}`
   }
 }
 

@@ -1,4 +1,4 @@
-import { SkillError } from '../errors.ts'
+import { SkillError, unlessFailed } from '../errors.ts'
 import type { FileSystem } from '../fs/file-system.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
 import type { ScanPass } from './mirror.ts'
@@ -13,24 +13,15 @@ export interface ScannedRoot {
 
 /** Returns false if the root does not exist. @throws {SkillError} WRONG_KIND if the root is a file */
 export async function isFolderThere(fileSystem: FileSystem, root: string): Promise<boolean> {
-  try {
-    const { kind } = await fileSystem.stat(root)
-    if (kind !== 'directory') throw new SkillError('WRONG_KIND', `${root} is a file; a source is a folder`)
-    return true
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return false
-    throw thrown
-  }
+  const found = await unlessFailed(() => fileSystem.stat(root), 'NOT_FOUND')
+  if (found !== undefined && found.kind !== 'directory')
+    throw new SkillError('WRONG_KIND', `${root} is a file; a source is a folder`)
+  return found !== undefined
 }
 
 /** Whether a path is a folder, or a link to one. */
 export async function isFolderAt(fileSystem: FileSystem, path: string): Promise<boolean> {
-  try {
-    return (await fileSystem.stat(path)).kind === 'directory'
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return false // a broken link
-    throw thrown
-  }
+  return (await unlessFailed(() => fileSystem.stat(path)))?.kind === 'directory'
 }
 
 /** What one pass has to know about its scan. */
@@ -46,12 +37,13 @@ export async function createScanPass(
   { fileSystem, root, symlinks, linkRoots }: ScannedRoot,
   { wasServed = () => false, keepsLost = false }: PassOptions = {},
 ): Promise<ScanPass | undefined> {
-  const rootRealPath = await resolveIfThere(fileSystem, root)
+  const rootRealPath = await unlessFailed(() => fileSystem.resolve(root), 'NOT_FOUND')
   if (rootRealPath === undefined) return undefined
   const insideFolders = [rootRealPath]
   if (symlinks === 'follow') insideFolders.push('/')
   for (const folder of linkRoots) {
-    const realPath = await resolveIfReadable(fileSystem, folder)
+    // If the folder is unreadable, only links into it cannot be followed.
+    const realPath = await unlessFailed(() => fileSystem.resolve(folder))
     if (realPath !== undefined) insideFolders.push(realPath)
   }
   return {
@@ -66,24 +58,5 @@ export async function createScanPass(
     changed: new Set(),
     created: new Set(),
     replaced: new Set(),
-  }
-}
-
-/** Resolves the path of another folder. If that folder is unreadable, only links into it cannot be followed. */
-async function resolveIfReadable(fileSystem: FileSystem, path: string): Promise<string | undefined> {
-  try {
-    return await fileSystem.resolve(path)
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown)) return undefined
-    throw thrown
-  }
-}
-
-async function resolveIfThere(fileSystem: FileSystem, path: string): Promise<string | undefined> {
-  try {
-    return await fileSystem.resolve(path)
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined
-    throw thrown
   }
 }

@@ -1,4 +1,4 @@
-import { type FileStat, type FileSystem, isSameStat } from '../fs/file-system.ts'
+import { type FileStat, type FileSystem, isSameStat, statIfThere } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import type { BelievedText } from './half-written.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
@@ -37,12 +37,8 @@ export async function findMoved(
 ): Promise<ReadonlySet<DirectoryNode>> {
   const moved = new Set<DirectoryNode>()
   const check = async (node: DirectoryNode, path: string, before: FileStat | undefined): Promise<void> => {
-    try {
-      const after = await fileSystem.stat(path)
-      if (before !== undefined && !isSameStat(before, after)) moved.add(node)
-    } catch {
-      moved.add(node)
-    }
+    const after = await statIfThere(fileSystem, path)
+    if (after === undefined || (before !== undefined && !isSameStat(before, after))) moved.add(node)
   }
   const isAsked = (node: DirectoryNode, isDoubtful: boolean): boolean =>
     node.isAttached && (node.unwatch === undefined || isDoubtful || !hasPromptEvents)

@@ -2,9 +2,9 @@ import { SkillError } from '../errors.ts'
 import { quote } from '../quote.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { digestOf } from '../skill/digest.ts'
 import { revisionOf, type SkillFile } from '../skill/manifest.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import { storeFile } from './make-skill.ts'
 import type { FetchContext, FileTree, TreeFile } from './tree-fetcher.ts'
 
 /** A fetched file in memory. */
@@ -43,9 +43,7 @@ export function storeTree(
       others.push({ path, kind, size: 0, isExecutable: false, id, read: async () => bytes })
       continue
     }
-    const digest = digestOf(bytes, hasher)
-    if (!store.has(digest)) store.put(digest, bytes)
-    kept.push({ path, digest, size: bytes.length, isExecutable })
+    kept.push(storeFile({ path, bytes, isExecutable }, { store, hasher }))
   }
   kept.sort((a, b) => compareText(a.path, b.path))
   const revision = revisionOf(kept, hasher)

@@ -12,7 +12,7 @@ import {
 } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import { describeIgnoreFault } from './ignore-files.ts'
-import { pathWithin } from './mirror.ts'
+import { joinPath, pathWithin } from './mirror.ts'
 import { describeBudget } from './source-failure.ts'
 import type { TreeFile } from './tree-fetcher.ts'
 
@@ -47,7 +47,7 @@ export function toFolders(files: readonly TreeFile[]): {
     let path = ''
     for (const segment of segments) {
       const folder = folders.get(path)
-      path = join(path, segment)
+      path = joinPath(path, segment)
       if (folder?.has(segment) !== false) continue
       folder.set(segment, undefined)
       folders.set(path, new Map())
@@ -121,7 +121,7 @@ export async function findTreeSkills(
       const kind = await classifier.classify(entry, context)
       const file = folders.get(path)?.get(entry.name)
       if (kind === undefined) continue
-      if (file === undefined) waiting.push({ path: join(path, entry.name), parent: folder })
+      if (file === undefined) waiting.push({ path: joinPath(path, entry.name), parent: folder })
       else if (kind === 'standalone')
         skills.push({ path: file.path, skillFile: file.path, isStandalone: true, files: [file], found: [] })
       else
@@ -169,8 +169,4 @@ async function readRules(
     found.push(describeIgnoreFault(file.path, thrown, displayPath))
     return undefined
   }
-}
-
-function join(folder: string, name: string): string {
-  return folder === '' ? name : `${folder}/${name}`
 }

@@ -1,17 +1,14 @@
 import { SkillError } from '../errors.ts'
-import { type Clock, closeInTurn, type Hasher, LATE, type Logger, waitAtMost } from '../host.ts'
+import { closeInTurn, LATE, waitAtMost } from '../host.ts'
 import { quote } from '../quote.ts'
 import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
 import type { SkillReport } from '../registry/generation.ts'
-import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
 import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
-import type { SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
-import type { SkillStore } from '../store/skill-store.ts'
 import type { PreScan } from './pre-scan.ts'
-import { type SourceStatus, SourceSync } from './source-sync.ts'
+import { type SourceStatus, SourceSync, type SourceSyncOptions } from './source-sync.ts'
 
 /** Occasions on which sources are scanned although no event reported a change. */
 export interface ReadTriggers {
@@ -24,14 +21,7 @@ export interface ReadTriggers {
   readonly onRequest: boolean
 }
 
-export interface SourceReadersOptions {
-  readonly registry: SkillRegistry
-  readonly store: SkillStore
-  readonly hasher: Hasher
-  readonly clock: Clock
-  readonly logger: Logger
-  readonly settle: SettlePolicy
-  readonly rehashMs: number
+export interface SourceReadersOptions extends Omit<SourceSyncOptions, 'source' | 'readsOnRequest'> {
   readonly triggers: ReadTriggers
   /** Decides which sources can serve a name instead of the source that serves the name now. */
   readonly onDuplicate: DuplicatePolicy

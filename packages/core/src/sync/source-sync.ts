@@ -4,7 +4,6 @@ import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import { checkOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
-import type { SourceTrust } from '../skill/trust.ts'
 import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
 import { SETTLE_OPTIONS, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
 import type {
@@ -35,10 +34,7 @@ export interface SourceSyncOptions {
 }
 
 /** The state of a source, for people and monitoring. */
-export interface SourceStatus extends SourceState {
-  readonly label: string
-  readonly origin: string
-  readonly trust: SourceTrust
+export interface SourceStatus extends SourceState, Pick<SkillSource, 'label' | 'origin' | 'trust'> {
   /** The version that the last scan read: a commit or a digest. Absent for folders. */
   readonly version?: string
   /** Wall time of the last successful scan, in milliseconds since the epoch. */

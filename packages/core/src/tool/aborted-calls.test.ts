@@ -72,14 +72,15 @@ async function open(files: StallingFiles = new StallingFiles(START)): Promise<Ha
     watching: 'off',
     writable: files,
   })
+  const lock = new InProcessWriteLock()
   const skills = await createSkillRuntime({
     sources: [source],
     tuning: { settle: NO_SETTLE },
     review: { agentWrites: 'live' },
+    state: { writeLock: lock },
   })
   const session = skills.session({ id: 's' })
-  const lock = new InProcessWriteLock()
-  const tools = [...session.tools, ...createAuthorTools(skills.writer({ lock }))]
+  const tools = [...session.tools, ...createAuthorTools(skills.writer())]
   return {
     files,
     skills,

@@ -1,3 +1,4 @@
+import { isRecord } from '../options.ts'
 import { quoteAll, shorten, showValue } from '../quote.ts'
 import { type ToolInputField, type ToolResult, toolFailure } from './tool-definition.ts'
 
@@ -15,7 +16,7 @@ export function readInput(
   fields: readonly string[],
 ): { readonly value: ToolInput } | ToolResult {
   const value = typeof input === 'string' ? parseJson(input) : (input ?? {})
-  if (isObject(value)) return { value }
+  if (isRecord(value)) return { value }
   return toolFailure(`the input is ${show(input)}; it must be a JSON object; ${listFields(fields)}`)
 }
 
@@ -65,7 +66,7 @@ const TYPES: Readonly<
     isRight: value => Number.isInteger(value) && (value as number) >= 0,
     needed: 'a whole number from 0',
   },
-  object: { isRight: isObject, needed: 'an object, for example {}' },
+  object: { isRight: isRecord, needed: 'an object, for example {}' },
   array: {
     isRight: value =>
       Array.isArray(value) && value.every(each => typeof each === 'string' || typeof each === 'number'),
@@ -92,8 +93,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined // the caller explains what is needed
   }
-}
-
-function isObject(value: unknown): value is ToolInput {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

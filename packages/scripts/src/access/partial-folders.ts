@@ -1,6 +1,5 @@
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FolderCache } from '../folders/folder-cache.ts'
 import { identityOf } from './file-identity.ts'
 import { isInsideFolder } from './granted-path.ts'
 
@@ -35,55 +34,46 @@ interface Entry extends ShownEntry {
  * separately. To mount an empty folder over each hidden path would not be enough. Such a mount fails if the path does
  * not exist yet, and vanishes if a program replaces the path.
  */
-export class PartialFolders {
-  readonly #listings = new FolderCache(list)
-
-  /**
-   * @param hidden paths inside the folder, without links
-   * @returns `too-many` if there are more than 1,000 entries
-   */
-  async find(folder: string, hidden: readonly string[]): Promise<PartialFolder | 'too-many'> {
-    const folders: string[] = []
-    const entries: ShownEntry[] = []
-    const open = [folder]
-    for (const each of open)
-      for (const { isFolder, ...entry } of await this.#list(each)) {
-        if (hidden.includes(entry.path)) continue
-        if (isFolder && hidden.some(path => isInsideFolder(path, entry.path))) {
-          folders.push(entry.path)
-          open.push(entry.path)
-        } else if (entries.push(entry) > MAX_ENTRIES) return 'too-many'
-      }
-    return { path: folder, folders, entries }
-  }
-
-  async #list(folder: string): Promise<readonly Entry[]> {
-    try {
-      return await this.#listings.get(folder)
-    } catch (thrown) {
-      if (!CLOSED.includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
-      return []
+export async function findPartialFolder(
+  folder: string,
+  hidden: readonly string[],
+): Promise<PartialFolder | 'too-many'> {
+  const folders: string[] = []
+  const entries: ShownEntry[] = []
+  const open = [folder]
+  for (const each of open)
+    for (const { isFolder, ...entry } of await list(each)) {
+      if (hidden.includes(entry.path)) continue
+      if (isFolder && hidden.some(path => isInsideFolder(path, entry.path))) {
+        folders.push(entry.path)
+        open.push(entry.path)
+      } else if (entries.push(entry) > MAX_ENTRIES) return 'too-many'
     }
-  }
+  return { path: folder, folders, entries }
 }
 
 async function list(folder: string): Promise<readonly Entry[]> {
-  const names = await readdir(folder)
+  const names = (await unlessClosed(readdir(folder))) ?? []
   // Read at most 2,000 entries, because a folder with more than 1,000 entries is refused anyway.
-  const found = names.slice(0, 2 * MAX_ENTRIES).map(async name => {
-    const path = join(folder, name)
-    try {
-      const facts = await lstat(path, { bigint: true })
-      return {
-        path,
-        identity: identityOf(facts),
-        isFolder: facts.isDirectory(),
-        ...(facts.isSymbolicLink() ? { target: await readlink(path) } : {}),
-      }
-    } catch (thrown) {
-      if (CLOSED.includes((thrown as NodeJS.ErrnoException).code ?? '')) return undefined
-      throw thrown
-    }
-  })
+  const found = names.slice(0, 2 * MAX_ENTRIES).map(name => unlessClosed(look(join(folder, name))))
   return (await Promise.all(found)).filter(each => each !== undefined)
+}
+
+async function look(path: string): Promise<Entry> {
+  const facts = await lstat(path, { bigint: true })
+  return {
+    path,
+    identity: identityOf(facts),
+    isFolder: facts.isDirectory(),
+    ...(facts.isSymbolicLink() ? { target: await readlink(path) } : {}),
+  }
+}
+
+async function unlessClosed<Value>(work: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await work
+  } catch (thrown) {
+    if (CLOSED.includes((thrown as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw thrown
+  }
 }

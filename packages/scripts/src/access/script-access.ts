@@ -9,7 +9,7 @@ import { identityOf } from './file-identity.ts'
 import { type FolderLook, type FolderLooks, pathsOf } from './folder-looks.ts'
 import { findReal, type GrantedPath, isInsideFolder, resolveGrantedPath, toBase } from './granted-path.ts'
 import { guardedPathsIn, isGuardedName } from './guarded-names.ts'
-import type { PartialFolder, PartialFolders } from './partial-folders.ts'
+import { findPartialFolder, type PartialFolder } from './partial-folders.ts'
 
 /** Everything that the grants of a process allow the process to access. */
 export interface ScriptAccess {
@@ -66,7 +66,6 @@ export interface AccessOptions {
   /** Whether an operating system sandbox confines the process, in addition to Node's permissions. */
   readonly isSandboxed: boolean
   readonly looks: FolderLooks
-  readonly partialFolders: PartialFolders
   /** What other skills may access, if their code could run at the same time. */
   readonly others: readonly AccessInUse[]
   /** Environment variables of the host. */
@@ -125,7 +124,7 @@ export async function toScriptAccess(
     }
     for (const each of readable) await refuseLinksOut(each, readable, await look(each))
   }
-  const partial = isSandboxed ? await findPartial(readable, hidden, options.partialFolders) : []
+  const partial = isSandboxed ? await findPartial(readable, hidden) : []
   const user = isSandboxed && isSuperuser() ? await findScriptUser(writable, readable) : undefined
   const names = grantsOf('secrets').map(grant => grant.slice('env:'.length))
   return {
@@ -302,12 +301,11 @@ async function findHidden(paths: readonly string[]): Promise<readonly string[]> 
 async function findPartial(
   readable: readonly GrantedPath[],
   hidden: readonly string[],
-  partialFolders: PartialFolders,
 ): Promise<readonly PartialFolder[]> {
   const folders = readable.filter(({ real }) => hidden.some(path => isInsideFolder(path, real)))
   return await Promise.all(
     folders.map(async granted => {
-      const found = await partialFolders.find(granted.real, hidden)
+      const found = await findPartialFolder(granted.real, hidden)
       if (found !== 'too-many') return found
       return refuse(
         granted,

@@ -139,10 +139,6 @@ function toFaults(value: unknown, clean: Clean): InputFaults {
   }
 }
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
@@ -155,3 +151,7 @@ const MAX_DEPTH = 256
 const MAX_VALUES = 100_000
 /** Maximum number of bytes that a result line contains in addition to the value. */
 const MAX_ENVELOPE = 256
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -2,13 +2,15 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import type { ScriptContainment } from '@skillstoke/core/source'
 import { MAIN, providedModules } from '../provided-modules.ts'
 import { ContainedProcess } from './contained-process.ts'
 import { type Bubblewrap, type Launch, SYSTEM_PATH, toSandboxed, type View, withLimits } from './launch.ts'
+import { DEFAULT_OUTPUT_LIMITS } from './output.ts'
+import { createRedaction } from './redact.ts'
+import { runProgram } from './run-file.ts'
 import { isSuperuser, NOBODY } from './script-user.ts'
 import { createSystemCallFilter } from './system-call-filter.ts'
 
@@ -153,17 +155,11 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   // Reads a module of this package, because another user may not be allowed to read the package.
   const launch = toSandboxed(bubblewrap, { command: process.execPath, args: ['--check', MAIN] }, view)
   const program = new ContainedProcess(launch, { env: {}, workingDirectory: '/', hasChannel: false })
-  const { child } = program
-  const deadline = setTimeout(() => program.kill(), PROBE_MS)
-  let said = ''
-  // If no file descriptor is free, the output streams are missing here, and an `error` event follows.
-  const [stdout, stderr] = [child.stdout, child.stderr] as readonly (Readable | null | undefined)[]
-  stdout?.resume()
-  stderr?.on('data', (data: Buffer) => (said += data.toString()))
-  const fault = await new Promise<string | undefined>(resolve => {
-    child.on('error', error => resolve(toMessage(error)))
-    child.on('exit', code => resolve(code === 0 ? undefined : (said.trim().split('\n')[0] ?? `exit ${code}`)))
-  })
-  clearTimeout(deadline)
-  return fault
+  const shown = { name: 'bubblewrap', limits: DEFAULT_OUTPUT_LIMITS, redaction: createRedaction({}) }
+  try {
+    const { exitCode, stderr } = await runProgram(program, shown, { timeoutMs: PROBE_MS })
+    return exitCode === 0 ? undefined : (stderr.trim().split('\n')[0] ?? `exit ${exitCode}`)
+  } catch (thrown) {
+    return toMessage(thrown)
+  }
 }

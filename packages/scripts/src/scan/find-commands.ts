@@ -172,11 +172,8 @@ function fieldsOf({ properties }: ObjectExpression): ReadonlyMap<string, Express
 }
 
 function toSchema(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return isRecord(value) ? value : undefined
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? (value as Readonly<Record<string, unknown>>) : undefined
 }
 
 /** Returns the text of the doc comment directly before an offset. Omits stars and tags. */

@@ -1,5 +1,4 @@
-import { untilAborted } from '@skillstoke/core/internal'
-import { Turns } from '../process/turns.ts'
+import { Turns, untilAborted } from '@skillstoke/core/internal'
 import { ScriptThread } from '../script-thread.ts'
 import type { Answer, Question } from '../script-worker.ts'
 

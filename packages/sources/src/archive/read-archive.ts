@@ -2,15 +2,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { SkillError } from '@skillstoke/core'
 import { isGitName, quote, toMessage } from '@skillstoke/core/internal'
-
-/** One entry of an archive: a file with its bytes, or an entry of another kind without bytes. */
-export interface ArchiveEntry {
-  readonly path: string
-  readonly kind: 'file' | 'link' | 'other'
-  /** Empty if the entry is not a file. */
-  readonly bytes: Uint8Array
-  readonly isExecutable: boolean
-}
+import type { FetchedFile } from '@skillstoke/core/source'
 
 export interface ArchiveLimits {
   /** Maximum number of entries, folders included. @default 20,000 */
@@ -36,7 +28,7 @@ const BLOCK = 512
 export async function readArchive(
   bytes: Uint8Array,
   limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS,
-): Promise<readonly ArchiveEntry[]> {
+): Promise<readonly FetchedFile[]> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const collector = new EntryCollector(limits)
   try {
@@ -66,9 +58,14 @@ async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLim
   }
 }
 
+interface PackedEntry extends Pick<FetchedFile, 'path' | 'kind'> {
+  readonly chunks?: readonly Buffer[]
+  readonly mode?: number | undefined
+}
+
 /** Collects entries one after the other. Throws at the first entry that is not allowed. */
 class EntryCollector {
-  readonly entries: ArchiveEntry[] = []
+  readonly entries: FetchedFile[] = []
   readonly limits: ArchiveLimits
   readonly #seen = new Map<string, string>()
   #count = 0
@@ -108,21 +105,19 @@ class EntryCollector {
         `the archive has ${quote(other)} and ${quote(path)}, which clash on a disk that ignores case`,
       )
     this.#seen.set(key, path)
-    this.grow(size)
+    this.#totalBytes += size
+    if (!(this.#totalBytes <= this.limits.maxTotalBytes)) throw tooLarge(this.limits.maxTotalBytes)
     return path
   }
 
-  grow(bytes: number): void {
-    this.#totalBytes += bytes
-    if (!(this.#totalBytes <= this.limits.maxTotalBytes)) throw tooLarge(this.limits.maxTotalBytes)
+  add({ path, kind, chunks = [], mode = 0 }: PackedEntry): void {
+    this.entries.push({ path, kind, bytes: Buffer.concat(chunks), isExecutable: (mode & 0o100) !== 0 })
   }
 }
 
 function tooLarge(maxTotalBytes: number): SkillError {
   return new SkillError('TOO_LARGE', `the archive has more than ${maxTotalBytes} bytes when it is unpacked`)
 }
-
-const NOTHING = new Uint8Array()
 
 async function readTar(buffer: Buffer, collector: EntryCollector): Promise<void> {
   const { Parser } = await import('tar')
@@ -139,22 +134,13 @@ async function readTar(buffer: Buffer, collector: EntryCollector): Promise<void>
           return
         }
         if (!isFile) {
-          const isLink = entry.type === 'SymbolicLink'
-          collector.entries.push({
-            path,
-            kind: isLink ? 'link' : 'other',
-            bytes: NOTHING,
-            isExecutable: false,
-          })
+          collector.add({ path, kind: entry.type === 'SymbolicLink' ? 'link' : 'other' })
           entry.resume()
           return
         }
         const chunks: Buffer[] = []
         entry.on('data', (chunk: Buffer) => void chunks.push(chunk))
-        entry.on('end', () => {
-          const isExecutable = ((entry.mode ?? 0) & 0o100) !== 0
-          collector.entries.push({ path, kind: 'file', bytes: Buffer.concat(chunks), isExecutable })
-        })
+        entry.on('end', () => collector.add({ path, kind: 'file', chunks, mode: entry.mode }))
       } catch (thrown) {
         reject(thrown)
         entry.resume()
@@ -182,18 +168,12 @@ async function readZip(buffer: Buffer, collector: EntryCollector): Promise<void>
     if (path === '' || isFolder) continue
     if (entry.isEncrypted()) throw new SkillError('IO_FAILED', `the archive is encrypted: ${quote(path)}`)
     if (type !== 0 && type !== REGULAR) {
-      const kind = type === SYMLINK ? 'link' : 'other'
-      collector.entries.push({ path, kind, bytes: NOTHING, isExecutable: false })
+      collector.add({ path, kind: type === SYMLINK ? 'link' : 'other' })
       continue
     }
     const chunks: Buffer[] = []
     const stream = await zip.openReadStreamPromise(entry)
     for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk)
-    collector.entries.push({
-      path,
-      kind: 'file',
-      bytes: Buffer.concat(chunks),
-      isExecutable: (mode & 0o100) !== 0,
-    })
+    collector.add({ path, kind: 'file', chunks, mode })
   }
 }

@@ -211,7 +211,10 @@ class GitFetcher implements TreeFetcher {
     const refusal = await this.#findRefusal(ref, commit, taken, signal)
     if (refusal !== undefined) return { notices: [refusal] }
     const tree = await this.#read({ commit, folder }, signal)
-    if (tree === undefined) return this.#folderMissing(folder, commit, taken)
+    if (tree === undefined) {
+      const message = `the repository has no folder ${quote(folder)} at ${short(commit)}`
+      return this.#missing(taken, 'PATH_MISSING', message, 'name an existing folder')
+    }
     if (commit !== taken) await mirror.take(origin, { commit, folder }, signal)
     return { tree }
   }
@@ -296,17 +299,8 @@ class GitFetcher implements TreeFetcher {
       wanted === undefined
         ? 'the repository has no default branch'
         : `the repository has no branch or tag ${quote(wanted)}`
-    return this.#missing(
-      taken,
-      'REF_MISSING',
-      message,
-      `check the name, and whether it still exists at ${origin}`,
-    )
-  }
-
-  #folderMissing(folder: string, commit: string, taken: string | undefined): FetchResult {
-    const message = `the repository has no folder ${quote(folder)} at ${short(commit)}`
-    return this.#missing(taken, 'PATH_MISSING', message, 'name an existing folder')
+    const fix = `check the name, and whether it still exists at ${origin}`
+    return this.#missing(taken, 'REF_MISSING', message, fix)
   }
 
   /**

@@ -1,5 +1,6 @@
 import { SkillError } from '@skillstoke/core'
 import { quote, showValue } from '@skillstoke/core/internal'
+import type { GitOptions } from './git-source.ts'
 
 export type GitProtocol = 'https' | 'ssh' | 'file' | 'http'
 
@@ -23,17 +24,7 @@ export interface GitPlace {
   readonly refAndPath?: string
 }
 
-export interface GitUrlOptions {
-  readonly ref?: string
-  readonly path?: string
-  /** Base URL for `owner/repository` and for `/tree/` URLs, in addition to github.com. */
-  readonly baseUrl?: string
-  readonly allowFile?: boolean
-  /**
-   * Allowed hosts in a private network or on this machine. Connections to hosts on this machine may be unencrypted.
-   */
-  readonly privateHosts?: readonly string[]
-}
+export type GitUrlOptions = Pick<GitOptions, 'ref' | 'path' | 'baseUrl' | 'allowFile' | 'privateHosts'>
 
 const GITHUB = 'https://github.com'
 const NAME = /^[A-Za-z0-9_.-]+$/

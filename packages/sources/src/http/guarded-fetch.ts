@@ -32,9 +32,11 @@ const HEADERS = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 's
  */
 export async function guardedFetch(text: URL, options: GuardedRequest): Promise<GuardedAnswer> {
   let url = text
+  const { etag: known } = options
+  const asked = { ...HEADERS, ...(known === undefined ? {} : { 'If-None-Match': known }) }
   for (let redirects = 0; ; redirects++) {
     checkUrl(url, { privateHosts: options.privateHosts })
-    const response = await send(url, options)
+    const response = await send(url, { ...options, method: 'GET', headers: asked })
     const { statusCode: status = 0, headers } = response
     if (status >= 300 && status < 400 && status !== 304 && headers.location !== undefined) {
       response.destroy()
@@ -60,12 +62,6 @@ export async function guardedFetch(text: URL, options: GuardedRequest): Promise<
   }
 }
 
-async function send(url: URL, options: GuardedRequest): Promise<IncomingMessage> {
-  const { etag, signal } = options
-  const headers = { ...HEADERS, ...(etag === undefined ? {} : { 'If-None-Match': etag }) }
-  return await sendTo(url, { ...options, method: 'GET', headers, signal })
-}
-
 interface Sending extends HostAccess {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
@@ -73,7 +69,7 @@ interface Sending extends HostAccess {
   readonly signal: AbortSignal
 }
 
-async function sendTo(url: URL, options: Sending): Promise<IncomingMessage> {
+async function send(url: URL, options: Sending): Promise<IncomingMessage> {
   const { signal, method, headers, body } = options
   signal.throwIfAborted()
   const addresses = await resolveAllowed(url, options)
@@ -185,7 +181,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
     const body = request.body === null ? {} : { body: await request.text() }
     const { method, signal } = request
     const headers = Object.fromEntries(request.headers)
-    const response = await sendTo(url, { ...access, method, headers, signal, ...body })
+    const response = await send(url, { ...access, method, headers, signal, ...body })
     const { statusCode: status = 502, headers: received } = response
     const pairs = Object.entries(received).flatMap(([name, value]) =>
       value === undefined
