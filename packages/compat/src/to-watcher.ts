@@ -7,7 +7,7 @@ import {
   type SkillFacet,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { checkOptions, defined, type KnownOptions, SETTLE_OPTIONS } from '@skillstoke/core/internal'
+import { checkOptions, defined, FOLDER_OPTIONS, type KnownOptions } from '@skillstoke/core/internal'
 import type { FileSourceOptions, SkillSource } from '@skillstoke/core/source'
 import { toExoSkill } from './exo-skill.ts'
 import { SkillChangeEvent, SkillWatcher } from './skill-watcher.ts'
@@ -19,7 +19,7 @@ export interface SourceWatcherOptions {
   readonly logger?: Logger
 }
 
-const KNOWN: KnownOptions<SourceWatcherOptions> = { settle: SETTLE_OPTIONS, logger: true }
+const KNOWN: KnownOptions<SourceWatcherOptions> = { settle: FOLDER_OPTIONS.settle, logger: true }
 
 /**
  * Watches any source. The skills that exist at the first call of `watch()` are not reported, and each later change is

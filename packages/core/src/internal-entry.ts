@@ -103,5 +103,4 @@ export { freshOrKnown } from './reader/fresh-or-known.ts'
 
 // For `@skillstoke/compat`.
 export { CATALOG_FORMATS } from './catalog/catalog-format.ts'
-export { SETTLE_OPTIONS } from './source/settle.ts'
 export { isToolResolver, toToolResolver } from './tool/tool-resolver.ts'
