@@ -63,7 +63,7 @@ export {
 
 // For the command line: functions that display, check and write skills.
 export { describePlace, isError } from './skill/diagnostic.ts'
-export { targetOf } from './registry/generation.ts'
+export { targetOf } from './registry/skill-report.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { sortFiles } from './skill/manifest.ts'

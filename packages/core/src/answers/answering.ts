@@ -1,5 +1,5 @@
 import type { SkillScope } from '../catalog/scope.ts'
-import type { SkillReport } from '../registry/generation.ts'
+import type { SkillReport } from '../registry/skill-report.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 
 /** A text before and after a change. */

@@ -1,5 +1,5 @@
 import { describeNewCapabilities } from '../history/capabilities.ts'
-import { type SkillReport, targetOf } from '../registry/generation.ts'
+import { type SkillReport, targetOf } from '../registry/skill-report.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { type SkillRow, toRow } from './skill-row.ts'

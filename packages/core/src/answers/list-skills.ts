@@ -1,5 +1,5 @@
 import type { Generation, SourceReport } from '../registry/generation.ts'
-import { SKILL_STATUSES, type SkillReport, type SkillStatus } from '../registry/generation.ts'
+import { SKILL_STATUSES, type SkillReport, type SkillStatus } from '../registry/skill-report.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { isNearlySkillFile } from '../source/describe-not-skill.ts'

@@ -1,7 +1,7 @@
 import { defined } from '../defined.ts'
 import type { Logger } from '../host.ts'
-import type { SkillStatus } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { SkillStatus } from '../registry/skill-report.ts'
 import type { UpdateSubscriber } from '../registry/subscriptions.ts'
 import type { SkillFacet } from '../skill/diff-skills.ts'
 import type { EventBus } from './event-bus.ts'

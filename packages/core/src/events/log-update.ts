@@ -1,6 +1,6 @@
 import type { Logger } from '../host.ts'
-import type { SkillReport } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { SkillReport } from '../registry/skill-report.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 
 /** Logs broken skills and new problems of sources at warn level. */

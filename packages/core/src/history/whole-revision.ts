@@ -1,6 +1,6 @@
 import { SkillError } from '../errors.ts'
 import { quote } from '../quote.ts'
-import type { SkillReport } from '../registry/generation.ts'
+import type { SkillReport } from '../registry/skill-report.ts'
 import { type Digest, parseDigest } from '../skill/digest.ts'
 
 /**

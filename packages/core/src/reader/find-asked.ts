@@ -1,4 +1,5 @@
-import type { Generation, SkillReport } from '../registry/generation.ts'
+import type { Generation } from '../registry/generation.ts'
+import type { SkillReport } from '../registry/skill-report.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 
 /** A folder that the caller may have asked about. */

@@ -9,8 +9,8 @@ import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { AdmissionVerdict } from './admission.ts'
 import { compareFolders, describeFolderOrder } from './folder-order.ts'
-import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
 import type { ServedRevisions } from './last-good.ts'
+import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './skill-report.ts'
 
 /**
  * The state that a folder keeps when its path or its text changes. A folder keeps the same `FolderSeat` until the

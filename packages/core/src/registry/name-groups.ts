@@ -10,9 +10,9 @@ import {
   toReport,
 } from './candidate.ts'
 import type { DuplicateChooser, DuplicatePolicy } from './duplicate-policy.ts'
-import type { SkillReport } from './generation.ts'
 import type { GenerationDigest } from './generation-digest.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
+import type { SkillReport } from './skill-report.ts'
 import type { Slices } from './slices.ts'
 
 /** A name before and after a commit. */

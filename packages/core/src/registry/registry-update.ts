@@ -1,7 +1,8 @@
 import { compareText } from '../skill/compare.ts'
 import { diffSkills, type SkillFacet } from '../skill/diff-skills.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { Generation, SkillReport } from './generation.ts'
+import type { Generation } from './generation.ts'
+import type { SkillReport } from './skill-report.ts'
 
 /** A visible change of one skill. */
 export type SkillChange =

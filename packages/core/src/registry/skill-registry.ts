@@ -20,11 +20,12 @@ import {
 import { DecisionMemory } from './decision-memory.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type FolderOnDisk, folderOf } from './folder-path.ts'
-import { createGeneration, type Generation, type SkillReport, type SourceReport } from './generation.ts'
+import { createGeneration, type Generation, type SourceReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
 import { LastGood, type SharedSources } from './last-good.ts'
 import { findChangedReports, findServedChanges, NameGroups, type ServedChanges } from './name-groups.ts'
 import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
+import type { SkillReport } from './skill-report.ts'
 import { Slices } from './slices.ts'
 import {
   createSlot,

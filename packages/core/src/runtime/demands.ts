@@ -1,6 +1,7 @@
 import { SkillError } from '../errors.ts'
 import { quote } from '../quote.ts'
-import type { Generation, SkillReport } from '../registry/generation.ts'
+import type { Generation } from '../registry/generation.ts'
+import type { SkillReport } from '../registry/skill-report.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 
 /**

@@ -1,6 +1,7 @@
 import type { SkillError } from '../errors.ts'
-import type { Generation, SkillReport } from '../registry/generation.ts'
+import type { Generation } from '../registry/generation.ts'
 import { diffGenerations } from '../registry/registry-update.ts'
+import type { SkillReport } from '../registry/skill-report.ts'
 import { isError } from '../skill/diagnostic.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
 

@@ -11,7 +11,7 @@ import { type RevisionRestorer, SkillHistory } from '../history/skill-history.ts
 import type { SkillReview } from '../history/skill-review.ts'
 import { closeInTurn, type Logger } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
-import { targetOf } from '../registry/generation.ts'
+import { targetOf } from '../registry/skill-report.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillSource, WritableFolder } from '../source/skill-source.ts'
 import { flushStore } from '../store/flush-store.ts'
