@@ -296,6 +296,40 @@ describe.skipIf(NATS_SERVER === undefined)('publishing to a fleet', { timeout: 6
     await mirror.settled()
   })
 
+  test('files that were taken back stay so after later versions and a removal by a mirror, until they are forced or promoted', async () => {
+    const { server, folder, publisher, publish } = await startFleet()
+    const expectOutcome = async (outcome: string, number: number): Promise<void> =>
+      expect((await publish(number)).skills).toContainEqual(
+        expect.objectContaining({ name: 'maps', outcome }),
+      )
+    for (const number of [1, 2]) await publish(number)
+    await publisher.rollback('maps')
+    await publish(3)
+    await expectOutcome('rolled-back', 2)
+    await using runtime = await createSkillRuntime({ sources: [directory(folder.path, { trust: 'auto' })] })
+    await using live = new LivePublisher(publisher, runtime)
+    folder.writeSkill('notes')
+    const agent = await follow(server.url)
+    await vi.waitFor(() => expect(namesOf(agent)).toEqual(['maps', 'notes']), LONG)
+    await live.close()
+    expect(numberOf(agent, 'maps')).toBe(3)
+    folder.remove('maps')
+    await publisher.publish(folder.path, { isMirror: true })
+    await expectOutcome('rolled-back', 2)
+    await expectOutcome('published', 3)
+    folder.writeSkill('maps', describeNumber(2))
+    await publisher.publish(folder.path, { isForced: true })
+    for (const number of [3, 2]) await expectOutcome('published', number)
+    await publisher.remove('maps')
+    await publish(4)
+    await expectOutcome('rolled-back', 2)
+    await expectOutcome('published', 3) // the skill did not have these files when it was removed
+    folder.writeSkill('maps', describeNumber(2))
+    await publisher.publish(folder.path, { channel: 'canary' })
+    await publisher.promote({ from: 'canary', to: 'stable' }, { names: ['maps'] })
+    for (const number of [3, 2]) await expectOutcome('published', number)
+  })
+
   test.each([
     { how: 'a publication', options: {} },
     { how: 'a publication with an expected version', options: { expect: 3 } },

@@ -31,8 +31,8 @@ const LAST_RETRY_MS = 20_000
 /**
  * Publishes every change of a runtime: a folder that is being edited, or a git source on each commit. What was
  * published is the state of the runtime, so after the loss of a cluster a new one has it as soon as it has an epoch. With
- * `isMirror`, this also fills the channel, so that agents change over. A skill that was rolled back in the fleet stays so until it changes again. With `isMirror`, nothing is removed
- * until all sources of the runtime were read.
+ * `isMirror`, this also fills the channel, so that agents change over, and nothing is removed until all sources of the
+ * runtime were read. Files that a rollback or a removal took back stay so, also after later versions.
  *
  * @example
  * ```ts no-run

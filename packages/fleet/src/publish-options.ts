@@ -55,7 +55,7 @@ export interface PublishProgress {
 }
 
 /**
- * What happened to one skill. `rolled-back`: the files were published before and rolled back or removed, so nothing was done.
+ * What happened to one skill. `rolled-back`: a rollback or a removal took the files back, so nothing was done.
  * `kept`: a mirror would remove the skill, but a refused folder may contain it.
  */
 export interface PublishedSkill {

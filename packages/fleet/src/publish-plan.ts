@@ -1,5 +1,5 @@
 import { type Digest, type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
-import { quote } from '@skillstoke/core/internal'
+import { defined, quote } from '@skillstoke/core/internal'
 import { type Piece, piecesOf, type StoredPieces, splitFile } from './blobs.ts'
 import { type ChannelChange, type Decision, toUnchanged } from './channel-change.ts'
 import { listStored } from './feed-state.ts'
@@ -99,7 +99,8 @@ async function leaveAsItIs(
 ): Promise<Decision> {
   const { skill, version } = newest
   if (!change.isEffective(head, newest)) {
-    if (newest.kind === 'removal') return await change.planRemoval(skill, head)
+    if (newest.kind === 'removal')
+      return await change.planRemoval(skill, head, defined({ isMirrored: newest.isMirrored }))
     const { publication: _earlier, ...content } = newest
     return await change.planVersion(skill, head, content, version + 1)
   }
@@ -111,33 +112,49 @@ async function leaveAsItIs(
   }
 }
 
-/** Returns the newest version of a skill, if it is the rollback or removal that took these files back. */
+/**
+ * Returns the newest version of a skill, if a rollback or a removal took these files back after they were last published.
+ * Reads the records of one skill, unless agents serve these files.
+ */
 async function findTakingBack(
   change: ChannelChange,
   skill: string,
-  { record, stored }: LeaderHead,
+  head: LeaderHead,
   revision: Digest,
 ): Promise<VersionRecord | undefined> {
+  const { record, stored } = head
   const isServed = stored !== undefined && !change.isHeldBack(stored)
-  if (isServed && record?.kind === 'skill' && record.rollbackOf === undefined) return undefined
+  if (isServed && hasFiles(record, revision)) return undefined
   const { fleet, channel, log } = change
   const place = { channel, skill }
   // Records that only a replaced key has signed still tell which files were taken back.
-  const records = await log.list(place, NO_KEYS)
-  if (records.length === 0) return undefined
-  const [newest] = fleet.trusted.isRequired ? await log.list(place) : records
+  const records = await log.list(place, NO_KEYS, head)
+  if (!records.some(each => hasFiles(each, revision))) return undefined
+  const [newest] = fleet.trusted.isRequired ? await log.list(place, fleet.trusted, head) : records
   if (newest === undefined) return undefined
-  const earlier = records.filter(each => each.version < newest.version)
-  if (newest.kind === 'removal') {
-    const [before] = earlier
-    const isOwn = before?.kind === 'skill' && before.revision === revision
-    return newest.isMirrored !== true && isOwn ? newest : undefined
-  }
-  const { rollbackOf = Infinity } = newest
-  const isBetween = earlier.some(
-    each => each.kind === 'skill' && each.revision === revision && each.version > rollbackOf,
+  const known = records.filter(({ version }) => version <= newest.version)
+  return isTakenBack(known, revision) ? newest : undefined
+}
+
+/**
+ * Whether files were taken back after they were last published: by a rollback to an earlier version, or by the removal of
+ * the skill while it had these files.
+ * @param records newest first
+ */
+function isTakenBack(records: readonly VersionRecord[], revision: Digest): boolean {
+  const last = records.find(each => hasFiles(each, revision))
+  if (last === undefined) return false
+  const later = records.filter(({ version }) => version > last.version)
+  const replacedBy = later.findLast(({ kind }) => kind === 'skill')?.version ?? Infinity
+  return later.some(each =>
+    each.kind === 'removal'
+      ? each.isMirrored !== true && each.version < replacedBy
+      : (each.rollbackOf ?? Infinity) < last.version,
   )
-  return isBetween && newest.revision !== revision ? newest : undefined
+}
+
+function hasFiles(record: VersionRecord | undefined, revision: Digest): boolean {
+  return record?.kind === 'skill' && record.revision === revision
 }
 
 /** Plans the removal of all skills of the channel that are not there. @throws {SkillError} SOURCE_MISSING */

@@ -83,8 +83,9 @@ export class SkillPublisher {
 
   /**
    * Publishes the skills of a folder, or the skills that a runtime serves. Unchanged skills keep their version. A skill
-   * that is broken is not published, and its last version stays. A skill whose files a rollback or a removal took back stays
-   * as it is until it has other files.
+   * that is broken is not published, and its last version stays. A skill whose files a rollback or a removal took back after
+   * they were last published stays as it is, also after later versions, unless `isForced` is set. This is known as long as
+   * `history()` lists the versions concerned.
    * @throws {SkillError} CHANGED_SINCE_READ if another publisher was first; NOT_FOUND if the folder has no skill;
    * SKILL_NOT_FOUND for an unknown name;
    * SKILL_INVALID if a named skill is broken; SOURCE_MISSING if a mirror would remove skills of a source that was not read;
@@ -149,7 +150,7 @@ export class SkillPublisher {
   }
 
   /**
-   * Publishes the current versions of one channel in another channel.
+   * Publishes the current versions of one channel in another channel, also files that were taken back there.
    * @throws {SkillError} SKILL_NOT_FOUND, SKILL_INVALID if no agent serves a version yet, CHANGED_SINCE_READ, IO_FAILED
    */
   async promote(

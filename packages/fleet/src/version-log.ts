@@ -47,19 +47,24 @@ export class VersionLog {
   }
 
   /** Reads the head of a skill. @throws {SkillError} IO_FAILED */
-  async readHead(place: HeadPlace, trusted: TrustedKeys = this.#fleet.trusted): Promise<LeaderHead> {
+  async readHead(place: HeadPlace): Promise<LeaderHead> {
     const stored = await this.readMessage(HEADS, toHeadSubject(place))
-    return { record: this.#read(stored, place, trusted), stored }
+    return { record: this.#read(stored, place, this.#fleet.trusted), stored }
   }
 
-  /** Returns all records of a skill in a channel that a reader trusts, newest first, including the head. */
+  /**
+   * Returns all records of a skill in a channel that a reader trusts, newest first, including the head.
+   * @param known the head, if the caller has read it
+   */
   async list(
     place: HeadPlace,
     trusted: TrustedKeys = this.#fleet.trusted,
+    known?: LeaderHead,
   ): Promise<readonly VersionRecord[]> {
     const records = new Map<number, VersionRecord>()
     // The leader is asked first, because it tells a missing stream from one without a leader.
-    const { record: head } = await this.readHead(place, trusted)
+    const { stored } = known ?? (await this.readHead(place))
+    const head = this.#read(stored, place, trusted)
     await this.#eachRecord(place, message => {
       const record = this.#read(message, place, trusted)
       if (record !== undefined && record.version === parseRecordSubject(message.subject)?.version)
