@@ -618,7 +618,7 @@ describe('LocalFileWatcher', () => {
 
   test(`LocalFileWatcher reports new, edited and deleted skills in batches ${verifies('EXO-02', 'EXO-11', 'EXO-29', 'EXO-30', 'EXO-31', 'EXO-44', 'EXO-X08', 'EXO-X09')}`, async () => {
     const local = folder({ 'b/SKILL.md': text('b'), 'c/SKILL.md': text('c'), 'd/SKILL.md': text('d') })
-    const watcher = new LocalFileWatcher(local.path, { debounceMs: 50 })
+    const watcher = new LocalFileWatcher(local.path, { debounceMs: 500 })
     const batches = watcher.watch()
     const first = next(batches)
     await watcher.ready
