@@ -4,7 +4,6 @@ import {
   type Generation,
   type Logger,
   type SkillChange,
-  type SkillFacet,
   type SkillRuntime,
 } from '@skillstoke/core'
 import { checkOptions, defined, FOLDER_OPTIONS, type KnownOptions } from '@skillstoke/core/internal'
@@ -113,9 +112,13 @@ export function toWatcher(source: SkillSource, options?: SourceWatcherOptions): 
   return new SourceWatcher(source, options)
 }
 
-/** Whether Exo's fields of a skill changed. They contain none of its other files. */
+/** Whether Exo's fields of a skill changed. They contain none of its other files, and no blank lines around the body. */
 function isReported(change: SkillChange): boolean {
-  return change.kind !== 'modified' || change.facets.some(facet => SEEN_FACETS.includes(facet))
+  if (change.kind !== 'modified') return true
+  const { facets, oldSkill, newSkill } = change
+  return (
+    facets.includes('frontmatter') ||
+    facets.includes('location') ||
+    oldSkill.bodyDigest !== newSkill.bodyDigest
+  )
 }
-
-const SEEN_FACETS: readonly SkillFacet[] = ['frontmatter', 'body', 'location']
