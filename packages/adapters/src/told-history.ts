@@ -17,12 +17,10 @@ export interface ToldPart {
   readonly isCovered?: boolean
 }
 
-/** After this number of parts, a new state replaces them. The owner of the history can then no longer take them back. */
-const MAX_PARTS = 64
-
 /**
  * The record of a history that others own: a state, and the parts that followed. The owner can remove and repeat
  * messages, so the adapter compares the parts with the history before each request. Nothing in the history adds a part.
+ * All parts are kept, because the owner can take any of them back. The history has a longer text for each part.
  */
 export class ToldHistory<Part extends ToldPart> {
   readonly session: SkillSession
@@ -85,14 +83,7 @@ export class ToldHistory<Part extends ToldPart> {
     const isEnd = end + lost.length === this.#parts.length && !lost.some(({ isCovered }) => isCovered)
     if (lost.length > 0 && (isCut || !isEnd)) return false
     if (lost.length > 0) this.rewind(this.#parts.slice(0, end))
-    if (this.#parts.filter(({ isCovered }) => isCovered !== true).length >= MAX_PARTS)
-      this.restart(this.#parts.filter(part => this.isLasting(part)))
     return true
-  }
-
-  /** Whether the adapter needs a part even if the state before the parts contains its entries. */
-  isLasting(part: Part): boolean {
-    return hasLoad(part)
   }
 
   /**

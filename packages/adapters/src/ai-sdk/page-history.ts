@@ -14,11 +14,11 @@ export interface PagePart extends ToldPart {
 export class PageHistory extends ToldHistory<PagePart> {
   /** Makes the session know what the messages contain, and nothing else. */
   followPage(messages: readonly AiMessage[]): void {
-    const left = messages.flatMap(listEvidence)
+    const contents = messages.flatMap(listContents)
     const there = new Set(
-      this.parts.filter(({ evidence }) => {
-        const index = left.findIndex(each => each.includes(evidence))
-        if (index >= 0) left.splice(index, 1)
+      this.parts.filter(part => {
+        const index = contents.findIndex(content => isEvidence(content, part))
+        if (index >= 0) contents.splice(index, 1)
         return index >= 0
       }),
     )
@@ -33,11 +33,20 @@ export class PageHistory extends ToldHistory<PagePart> {
   }
 }
 
-/** Returns the texts of a message and the ids of the tool calls whose results it contains. */
-function listEvidence({ content }: AiMessage): readonly string[] {
-  if (typeof content === 'string') return [content]
-  if (!Array.isArray(content)) return []
-  return (content as readonly Readonly<Record<string, unknown>>[]).flatMap(({ type, text, toolCallId }) =>
-    [text, type === 'tool-result' ? toolCallId : undefined].filter(each => typeof each === 'string'),
-  )
+/** The part of a content part of a message that the adapter uses. */
+interface Content {
+  readonly type: string
+  readonly text?: unknown
+  readonly toolCallId?: unknown
+}
+
+function listContents({ content }: AiMessage): readonly Content[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  return Array.isArray(content) ? (content as readonly Content[]) : []
+}
+
+function isEvidence({ type, text, toolCallId }: Content, { evidence, entries }: PagePart): boolean {
+  const isNotice = entries.some(({ kind }) => kind === 'notice')
+  if (!isNotice) return type === 'tool-result' && toolCallId === evidence
+  return typeof text === 'string' && text.includes(evidence)
 }

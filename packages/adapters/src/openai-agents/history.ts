@@ -71,11 +71,6 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     this.isRemote = state?.isRemote ?? false
   }
 
-  /** A text that the adapter adds is part of every request, so that no request changes the previous one. */
-  override isLasting(text: KnownText): boolean {
-    return 'place' in text || super.isLasting(text)
-  }
-
   state(): HistoryState {
     const { isRemote } = this
     if (isRemote) this.restart([])
