@@ -160,7 +160,7 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
     if (continuesTurn) return
     if (isRestored) await this.#restore(isNew ? undefined : stored)
     this.#isTurnStart = true
-    this.session.beginTurn()
+    this.#told.beginTurn()
     this.#putCatalog(agent)
   }
 

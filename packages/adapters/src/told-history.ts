@@ -15,6 +15,8 @@ export interface ToldPart {
   readonly entries: readonly SessionEntry[]
   /** True if the state before the parts already contains the entries. The history must still contain the text. */
   readonly isCovered?: boolean
+  /** True if a turn began after the text. */
+  readonly isOfEarlierTurn?: boolean
 }
 
 /**
@@ -59,11 +61,19 @@ export class ToldHistory<Part extends ToldPart> {
     this.#parts = this.#parts.map(change)
   }
 
-  /** Makes the session know the state and the parts, and nothing else. */
+  /** Starts a turn. The skills of the previous turn are no longer active. */
+  beginTurn(): void {
+    this.update(part => ({ ...part, isOfEarlierTurn: true }))
+    this.session.beginTurn()
+  }
+
+  /** Makes the session know the state and the parts, and nothing else. Active skills stay active until the turn ends. */
   rewind(parts: readonly Part[] = this.#parts, base: SessionState = this.#base): void {
     this.#base = base
     this.#parts = parts
-    this.session.replay(base, entriesOf(parts))
+    const loads = parts.filter(({ isOfEarlierTurn }) => isOfEarlierTurn !== true).flatMap(namesOf)
+    const { active = [] } = this.session.state()
+    this.session.replay(base, entriesOf(parts), [...active, ...loads])
   }
 
   /** Makes the present state of the session the state before all parts, which it then contains. */

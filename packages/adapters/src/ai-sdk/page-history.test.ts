@@ -1,6 +1,8 @@
 import { createSkillRuntime, MemorySource, type SkillRuntime } from '@skillstoke/core'
 import { NO_SETTLE } from '@skillstoke/core/source'
+import { generateText, jsonSchema, type ModelMessage, stepCountIs, tool } from 'ai'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type ScriptedAnswer, ScriptedModel } from '../../../../tests/fixtures/scripted-model.ts'
 import { type AiSdkChat, aiSdk } from '../ai-sdk.ts'
 import type { AiMessage } from './turn.ts'
 
@@ -84,5 +86,79 @@ describe('the record of a page', () => {
       await send([text('user', 'One example, see functions.skill:10.'), toolResult(`${toolCallId}0`)])
       expect(isLoaded('review')).toBe(false)
     }
+  })
+})
+
+describe('with allowedTools: "enforce"', () => {
+  const REFUSED = /may not be called in this way while "review" is active/
+  const write = (call: { readonly tools: typeof tools }): (() => unknown) => call.tools.Write.execute
+  const begin = async (): Promise<readonly AiMessage[]> =>
+    await load([text('user', 'Review it.')], 'review', 'call-1')
+
+  test('an approval, or the output of a tool of the browser, continues the turn', async () => {
+    const messages = await begin()
+    source.put({ name: 'maps', description: 'Use on request.' })
+    const ended = [...messages, text('assistant', 'Where?'), toolResult('call-2')]
+    const next = await send(ended)
+    expect(write(next.call)).toThrow(REFUSED)
+    // The page did not get the notice, so the record is rewound. A notice is no question either.
+    const again = await send([...ended, toolResult('call-3')])
+    expect(write(again.call)).toThrow(REFUSED)
+    const noticed = await send(again.messages)
+    expect(JSON.stringify(noticed.messages.at(-1))).toContain('added: maps')
+    expect(write(noticed.call)).toThrow(REFUSED)
+    const asked = await send([...noticed.messages, text('user', 'Now write.'), text('system', 'Be brief.')])
+    expect(write(asked.call)()).toBe('Written.')
+  })
+
+  test('a conversation that another process continues in the middle of a turn is still restricted', async () => {
+    const messages = await begin()
+    for (const [role, isRefused] of [
+      ['tool', true],
+      ['user', false],
+      ['tool', false],
+    ] as const) {
+      const resume = JSON.parse(JSON.stringify(chat.state())) as ReturnType<typeof chat.state>
+      chat.close()
+      chat = aiSdk(skills, { id: 'chat-1', allowedTools: 'enforce', resume })
+      const { call } = await send([
+        ...messages,
+        role === 'user' ? text(role, 'Write.') : toolResult('call-2'),
+      ])
+      if (isRefused) expect(write(call)).toThrow(REFUSED)
+      else expect(write(call)()).toBe('Written.')
+    }
+  })
+
+  test('turn() with an approval continues the turn, also if its call was not kept', async () => {
+    const LOAD = { tool: 'skill', input: { name: 'review' } }
+    const [READ, WRITE, DONE] = [{ tool: 'Read', input: {} }, { tool: 'Write', input: {} }, { text: 'Done.' }]
+    const script: ScriptedAnswer[] = [LOAD, READ, WRITE, WRITE, DONE, WRITE, DONE]
+    const model = new ScriptedModel(call => script[call - 1] ?? DONE)
+    const ran: string[] = []
+    const note = (name: string) => ({
+      inputSchema: jsonSchema({ type: 'object' }),
+      execute: () => ran.push(name),
+    })
+    const own = { Read: tool({ ...note('Read'), needsApproval: true }), Write: tool(note('Write')) }
+    using live = aiSdk<ModelMessage>(skills, { id: 'chat-2', allowedTools: 'enforce' })
+    const run = async (prompt: string | readonly ModelMessage[], steps: number) =>
+      await generateText({
+        ...{ model, stopWhen: stepCountIs(steps) },
+        ...(await live.turn(prompt, { tools: own })),
+      })
+    const first = await run('Review it.', 5)
+    await live.keep(first)
+    const request = first.content.find(({ type }) => type === 'tool-approval-request')
+    const { approvalId = '' } = request as { readonly approvalId?: string }
+    const approval: ModelMessage = {
+      role: 'tool',
+      content: [{ type: 'tool-approval-response', approvalId, approved: true }],
+    }
+    await run([approval], 1) // not kept
+    await live.keep(await run([approval], 5))
+    expect(ran).toEqual(['Read', 'Read'])
+    await live.keep(await run([{ role: 'user', content: 'Now write.' }], 5))
+    expect(ran).toEqual(['Read', 'Read', 'Write'])
   })
 })

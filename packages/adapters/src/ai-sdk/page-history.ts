@@ -1,5 +1,5 @@
 import { ToldHistory, type ToldPart } from '../told-history.ts'
-import type { AiMessage } from './turn.ts'
+import { type AiMessage, endsWithQuestion } from './turn.ts'
 
 /** A part of the page's messages from which the model knows something about skills. */
 export interface PagePart extends ToldPart {
@@ -12,7 +12,7 @@ export interface PagePart extends ToldPart {
  * the parts with the messages that the page sends. Nothing in the messages adds a part.
  */
 export class PageHistory extends ToldHistory<PagePart> {
-  /** Makes the session know what the messages contain, and nothing else. */
+  /** Makes the session know what the messages contain, and nothing else. Starts a turn if they end with a question. */
   followPage(messages: readonly AiMessage[]): void {
     const contents = messages.flatMap(listContents)
     const there = new Set(
@@ -23,6 +23,13 @@ export class PageHistory extends ToldHistory<PagePart> {
       }),
     )
     if (!this.follow(part => there.has(part))) this.rewind([...there])
+    if (endsWithQuestion(messages, message => this.#isNotice(message))) this.beginTurn()
+  }
+
+  #isNotice(message: AiMessage): boolean {
+    return listContents(message).every(content =>
+      this.parts.some(part => isNotice(part) && isEvidence(content, part)),
+    )
   }
 
   /** Returns the next notice, which the caller must add to the messages; `undefined` if no skill changed. */
@@ -45,8 +52,11 @@ function listContents({ content }: AiMessage): readonly Content[] {
   return Array.isArray(content) ? (content as readonly Content[]) : []
 }
 
-function isEvidence({ type, text, toolCallId }: Content, { evidence, entries }: PagePart): boolean {
-  const isNotice = entries.some(({ kind }) => kind === 'notice')
-  if (!isNotice) return type === 'tool-result' && toolCallId === evidence
-  return typeof text === 'string' && text.includes(evidence)
+function isNotice({ entries }: PagePart): boolean {
+  return entries.some(({ kind }) => kind === 'notice')
+}
+
+function isEvidence({ type, text, toolCallId }: Content, part: PagePart): boolean {
+  if (!isNotice(part)) return type === 'tool-result' && toolCallId === part.evidence
+  return typeof text === 'string' && text.includes(part.evidence)
 }

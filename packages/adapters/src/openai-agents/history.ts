@@ -146,7 +146,7 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     const turn = placeAt(items, index + 1)
     if (asked === undefined || isSamePlace(this.#turn, turn)) return
     this.#turn = turn
-    this.session.beginTurn()
+    this.beginTurn()
     const slash = index === items.length - 1 ? await this.#expandSlash(asked) : undefined
     if (slash !== undefined) this.add({ ...slash, place: turn })
   }

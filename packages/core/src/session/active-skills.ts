@@ -18,6 +18,10 @@ export class ActiveSkills {
     this.#byName.clear()
   }
 
+  get names(): readonly string[] {
+    return [...this.#byName.keys()]
+  }
+
   /** Returns the skills in the order in which they were loaded. */
   list(): readonly Skill[] {
     return [...this.#byName.values()]
