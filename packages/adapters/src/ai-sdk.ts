@@ -7,7 +7,7 @@ import { defined } from '@skillstoke/core/internal'
 import { type CacheBreakpoint, withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { PageHistory, type PagePart } from './ai-sdk/page-history.ts'
 import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
-import { type AiMessage, type AiResult, type AiStep, AiTurn, endsWithQuestion } from './ai-sdk/turn.ts'
+import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
 import { LiveChat, type LiveChildOptions, LiveConversation, type LiveOptions } from './live-conversation.ts'
 import { assertNoClash } from './skill-tools.ts'
 import { noteAnswers } from './told-history.ts'
@@ -137,15 +137,15 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
 
   /**
    * Starts a turn and returns arguments for `generateText` or `streamText`. A text that begins with `/` and the name of
-   * a skill invokes this skill. After the turn, call `keep()`. A turn that is not kept leaves no trace. Messages that do not
-   * end with a message of the user, for example the answer to an approval request, continue the turn that was kept.
+   * a skill invokes this skill. After the turn, call `keep()`. A turn that is not kept leaves no trace. Messages without
+   * a message of the user, for example the answer to an approval request, continue the turn that was kept.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async turn<Tools extends HostTools = Record<never, never>>(
     prompt: string | readonly Message[],
     settings: AiTurnSettings<Tools> = {},
   ): Promise<AiTurnCall<Message, NoInfer<Tools>>> {
-    this.#live.beginTurn(typeof prompt === 'string' || endsWithQuestion(prompt))
+    this.#live.beginTurn(typeof prompt === 'string' || prompt.some(({ role }) => role === 'user'))
     const asked = typeof prompt === 'string' ? (await this.session.expandSlash(prompt)).text : prompt
     const messages = [...this.#messages, ...this.#toMessages(asked)]
     const turn = new AiTurn<Message>(messages.length)

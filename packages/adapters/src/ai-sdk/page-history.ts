@@ -1,5 +1,5 @@
 import { ToldHistory, type ToldPart } from '../told-history.ts'
-import { type AiMessage, endsWithQuestion } from './turn.ts'
+import type { AiMessage } from './turn.ts'
 
 /** A part of the page's messages from which the model knows something about skills. */
 export interface PagePart extends ToldPart {
@@ -23,7 +23,13 @@ export class PageHistory extends ToldHistory<PagePart> {
       }),
     )
     if (!this.follow(part => there.has(part))) this.rewind([...there])
-    if (endsWithQuestion(messages, message => this.#isNotice(message))) this.beginTurn()
+    if (this.#endsWithQuestion(messages)) this.beginTurn()
+  }
+
+  /** An approval, or the output of a tool, continues the turn. */
+  #endsWithQuestion(messages: readonly AiMessage[]): boolean {
+    const answered = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool')
+    return messages.slice(answered + 1).some(each => each.role === 'user' && !this.#isNotice(each))
   }
 
   #isNotice(message: AiMessage): boolean {

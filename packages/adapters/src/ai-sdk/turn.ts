@@ -24,15 +24,6 @@ interface StepAnswer {
   readonly response: { readonly messages: readonly AiMessage[] }
 }
 
-/** True if messages end with a new question. An approval, or the output of a tool, continues a turn. */
-export function endsWithQuestion(
-  messages: readonly AiMessage[],
-  isNotice = (_: AiMessage) => false,
-): boolean {
-  const answered = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool')
-  return messages.slice(answered + 1).some(message => message.role === 'user' && !isNotice(message))
-}
-
 /** The messages of one turn while the AI SDK runs it. Notices are between them, and the SDK does not store notices. */
 export class AiTurn<Message extends AiMessage> {
   /** The messages with which the host replaced all messages in its own `prepareStep`. */
