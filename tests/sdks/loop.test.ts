@@ -163,6 +163,10 @@ describe('a tool of the host', () => {
     expect(turn.messages.at(-1)?.content).toContain('"edit"')
     expect(edits).toBe(0)
     turn.keep()
+    // The result of a tool that the host ran between two requests does not end the turn.
+    const next = await chat.turn([{ role: 'tool', tool_call_id: 'call-1', content: 'Approved.' }])
+    await next.answer(callOf('edit', '{}'))
+    expect(edits).toBe(0)
     await resultOf(chat, 'edit', '{}')
     expect(edits).toBe(1)
   })

@@ -741,6 +741,31 @@ describe("allowedTools: 'enforce'", () => {
     expect(isRun).toBe(true)
   })
 
+  test('a run that another process continues after an approval is still restricted', async () => {
+    const ask = tool({
+      ...{ name: 'ask', description: 'Asks.', parameters: z.object({}), needsApproval: true },
+      execute: () => 'Yes.',
+    })
+    const build = (chat: OpenaiAgentsChat): Agent => chat.agent(createAgent('Helper', [editTool(world), ask]))
+    const before = openaiAgents(skills, { id: 'chat-1', allowedTools: 'enforce' })
+    world.folder.write(
+      'careful/SKILL.md',
+      '---\nname: careful\ndescription: Reads.\nallowed-tools: ask\n---\nRead.\n',
+    )
+    world.server.play(LOAD_CAREFUL, { kind: 'call', name: 'ask', input: {} })
+    const first = await run(build(before), 'Go.', before.options())
+    const resume = JSON.parse(JSON.stringify(before.state())) as OpenaiAgentsState
+    before.close()
+    using chat = openaiAgents(skills, { id: 'chat-1', allowedTools: 'enforce', resume })
+    const agent = build(chat)
+    const state = await RunState.fromString(agent, first.state.toString())
+    for (const item of state.getInterruptions()) state.approve(item)
+    world.server.play(EDIT, DONE)
+    await run(agent, state, chat.options())
+    expect(isRun).toBe(false)
+    expect(lastText()).toMatch(REFUSAL)
+  })
+
   test('refuses tools of an MCP server', async () => {
     const server: MCPServer = {
       ...{ name: 'mcp', cacheToolsList: false },

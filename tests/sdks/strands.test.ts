@@ -143,9 +143,9 @@ describe('the hooks of the host', () => {
 
   test('the option "sdk" needs only eight exports of the SDK', async () => {
     await using chat = await Chat.open()
-    const { BeforeInvocationEvent, AfterInvocationEvent, AgentResultEvent } = sdk
+    const { BeforeInvocationEvent, AfterInvocationEvent } = sdk
     const { BeforeModelCallEvent, BeforeToolCallEvent, Message, TextBlock, ToolResultBlock } = sdk
-    const events = { BeforeInvocationEvent, AfterInvocationEvent, AgentResultEvent }
+    const events = { BeforeInvocationEvent, AfterInvocationEvent }
     const others = { BeforeModelCallEvent, BeforeToolCallEvent, Message, TextBlock, ToolResultBlock }
     using live = strands(chat.skills, { sdk: { ...events, ...others }, id: 'chat-2' })
     addMaps(chat.world)
@@ -156,9 +156,9 @@ describe('the hooks of the host', () => {
 
   test('a missing export of the SDK is named', async () => {
     await using chat = await Chat.open()
-    const { AgentResultEvent: _, ...others } = sdk
+    const { AfterInvocationEvent: _, ...others } = sdk
     const incomplete = others as unknown as typeof sdk
-    const message = /"sdk" has no AgentResultEvent/
+    const message = /"sdk" has no AfterInvocationEvent/
     expect(() => strands(chat.skills, { sdk: incomplete, id: 'chat-2' })).toThrow(message)
   })
 
@@ -201,23 +201,35 @@ describe('allowed-tools', () => {
     expect(edits).toBe(1)
   })
 
-  test('an approval in the middle of a turn does not lift the restriction', async () => {
-    await using chat = await Chat.open({ allowedTools: 'enforce' })
-    chat.world.folder.write('strict/SKILL.md', strictSkill())
-    let edits = 0
-    chat.world.prepare(() => edits++)
-    const agent = chat.agent()
-    agent.addHook(sdk.BeforeToolCallEvent, event => {
-      if (event.toolUse.name === 'edit') event.interrupt({ name: 'approve', reason: 'Edit?' })
-    })
-    chat.play(load('strict'), EDIT, DONE)
-    const { stopReason, interrupts = [] } = await agent.invoke('Begin.')
-    expect(stopReason).toBe('interrupt')
-    const [{ id: interruptId } = { id: '' }] = interrupts
-    await agent.invoke([new sdk.InterruptResponseContent({ interruptId, response: true })])
-    expect(edits).toBe(0)
-    expect(chat.last?.text).toContain('may not be called in this way while')
-  })
+  test.each(['in the same process', 'after a restart'])(
+    'an approval in the middle of a turn does not lift the restriction %s',
+    async place => {
+      await using chat = await Chat.open({ allowedTools: 'enforce' })
+      chat.world.folder.write('strict/SKILL.md', strictSkill())
+      let edits = 0
+      chat.world.prepare(() => edits++)
+      const askFirst = (agent: sdk.Agent): sdk.Agent => {
+        agent.addHook(sdk.BeforeToolCallEvent, event => {
+          if (event.toolUse.name === 'edit') event.interrupt({ name: 'approve', reason: 'Edit?' })
+        })
+        return agent
+      }
+      let agent = askFirst(chat.agent())
+      chat.play(load('strict'), EDIT, DONE)
+      const { stopReason, interrupts = [] } = await agent.invoke('Begin.')
+      expect(stopReason).toBe('interrupt')
+      const [{ id: interruptId } = { id: '' }] = interrupts
+      using live = strands(chat.skills, { sdk, id: 'chat-2', allowedTools: 'enforce' })
+      if (place === 'after a restart') {
+        const snapshot = agent.takeSnapshot({ preset: 'session' })
+        agent = askFirst(createAgent(chat.world, live))
+        agent.loadSnapshot(JSON.parse(JSON.stringify(snapshot)) as sdk.Snapshot)
+      }
+      await agent.invoke([new sdk.InterruptResponseContent({ interruptId, response: true })])
+      expect(edits).toBe(0)
+      expect(chat.last?.text).toContain('may not be called in this way while')
+    },
+  )
 })
 
 describe('a failed call', () => {

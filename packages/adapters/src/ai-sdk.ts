@@ -137,14 +137,15 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
 
   /**
    * Starts a turn and returns arguments for `generateText` or `streamText`. A text that begins with `/` and the name of
-   * a skill invokes this skill. After the turn, call `keep()`. A turn that is not kept leaves no trace.
+   * a skill invokes this skill. After the turn, call `keep()`. A turn that is not kept leaves no trace. Messages without
+   * a message of the user, for example the answer to an approval request, continue the turn that was kept.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async turn<Tools extends HostTools = Record<never, never>>(
     prompt: string | readonly Message[],
     settings: AiTurnSettings<Tools> = {},
   ): Promise<AiTurnCall<Message, NoInfer<Tools>>> {
-    this.#live.beginTurn()
+    this.#live.beginTurn(typeof prompt === 'string' || prompt.some(({ role }) => role === 'user'))
     const asked = typeof prompt === 'string' ? (await this.session.expandSlash(prompt)).text : prompt
     const messages = [...this.#messages, ...this.#toMessages(asked)]
     const turn = new AiTurn<Message>(messages.length)
@@ -209,7 +210,6 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     this.#page ??= new PageHistory(this.session)
     const page = this.#page
     page.followPage(messages)
-    this.session.beginTurn()
     const steer = async (): Promise<void> => {
       const notice = await page.takePageNotice()
       // The promise resolves when the message reaches the model, so it must not delay the step that delivers it.

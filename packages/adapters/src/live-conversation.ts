@@ -91,11 +91,14 @@ export class LiveConversation {
     return joinTexts(this.#instructions, this.session.catalog)
   }
 
-  /** Starts a turn. If the previous turn was not kept, forgets what it reported and loaded. */
-  beginTurn(): void {
+  /**
+   * Starts a turn or, after an approval, continues the turn that was kept. If the previous call was not kept, forgets what
+   * it reported and loaded.
+   */
+  beginTurn(isNew = true): void {
     this.dropTurn()
     this.#before = this.session.state()
-    this.session.beginTurn()
+    if (isNew) this.session.beginTurn()
   }
 
   /** Records that the messages of the open turn are in the stored history. */

@@ -15,6 +15,7 @@ import { assertNoClash } from './skill-tools.ts'
 import {
   appendText,
   containsText,
+  endsWithQuestion,
   indexTexts,
   isStored,
   putCatalog,
@@ -27,7 +28,6 @@ import {
   type StrandsAgent,
   type StrandsMessage,
   type StrandsModelCallEvent,
-  type StrandsResultEvent,
   type StrandsSdk,
   type StrandsToolCallEvent,
 } from './strands/sdk.ts'
@@ -60,9 +60,6 @@ const STATE_KEY = 'skillstoke'
 const LAST = 100
 /** The SDK's value `HookOrder.SDK_FIRST`, so that the state is complete when the session manager saves it. */
 const FIRST = -100
-
-/** The stop reasons after which the next invocation continues the same turn. */
-const PAUSES: readonly string[] = ['interrupt', 'checkpoint']
 
 type StrandsSettings<Result> = Pick<StrandsOptions<Result>, 'sdk' | 'rebase'>
 
@@ -99,10 +96,8 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
   #answers: readonly Omit<StoredText, 'characters'>[] = []
   /** The `trackingId` of the first message; empty if there is none. */
   #start = ''
-  /** True from the start of a turn to its first model call. */
-  #isTurnStart = false
-  /** True if the next invocation continues the open turn. */
-  #isPaused = false
+  /** True from the start of an invocation to its first model call. */
+  #isStart = false
 
   /** Use `strands()` or `child()`. */
   constructor(session: SkillSession, settings: StrandsSettings<Result>) {
@@ -133,7 +128,6 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
       last,
     )
     agent.addHook(sdk.BeforeToolCallEvent, (event: StrandsToolCallEvent) => this.#check(event), last)
-    agent.addHook(sdk.AgentResultEvent, (event: StrandsResultEvent) => this.#end(event), last)
     agent.addHook(sdk.AfterInvocationEvent, () => this.#save(agent), first)
   }
 
@@ -154,13 +148,8 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
     const { messages } = agent
     const stored = agent.appState.get(STATE_KEY) as StrandsState | undefined
     const isNew = messages.length === 0 && !isStateful(agent)
-    const isRestored = isNew || JSON.stringify(stored) !== this.#saved
-    const continuesTurn = this.#isPaused && !isRestored
-    this.#isPaused = false
-    if (continuesTurn) return
-    if (isRestored) await this.#restore(isNew ? undefined : stored)
-    this.#isTurnStart = true
-    this.session.beginTurn()
+    if (isNew || JSON.stringify(stored) !== this.#saved) await this.#restore(isNew ? undefined : stored)
+    this.#isStart = true
     this.#putCatalog(agent)
   }
 
@@ -168,6 +157,7 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
   async #restore(stored: StrandsState | undefined): Promise<void> {
     this.#answers = []
     this.#start = stored?.start ?? ''
+    this.session.beginTurn() // the skills of the conversation that the agent had before are no longer active
     this.#told.rewind(stored?.texts ?? [], stored?.session ?? this.#initial)
     if (stored !== undefined) return
     await this.session.rebase()
@@ -178,8 +168,11 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
     if (cancel) return
     const { messages } = agent
     if (!isStateful(agent)) await this.#follow(messages)
-    if (this.#isTurnStart) await this.#expandSlash(messages)
-    this.#isTurnStart = false
+    if (this.#isStart && endsWithQuestion(messages)) {
+      this.#told.beginTurn()
+      await this.#expandSlash(messages)
+    }
+    this.#isStart = false
     const { text, entries = [] } = (await this.#told.takeNotice()) ?? {}
     if (text !== undefined) this.#told.add({ ...appendText(this.#settings.sdk, messages, text), entries })
     this.#putCatalog(agent)
@@ -229,10 +222,6 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
   #check(event: StrandsToolCallEvent): void {
     const refusal = this.session.checkTool(event.toolUse.name, event.toolUse.input)
     if (refusal !== undefined && !event.cancel) event.cancel = refusal
-  }
-
-  #end({ result }: StrandsResultEvent): void {
-    this.#isPaused = PAUSES.includes(result.stopReason)
   }
 
   #putCatalog(agent: StrandsAgent): void {

@@ -15,14 +15,14 @@ export interface ToldPart {
   readonly entries: readonly SessionEntry[]
   /** True if the state before the parts already contains the entries. The history must still contain the text. */
   readonly isCovered?: boolean
+  /** True if a turn began after the text. */
+  readonly isOfEarlierTurn?: boolean
 }
-
-/** After this number of parts, a new state replaces them. The owner of the history can then no longer take them back. */
-const MAX_PARTS = 64
 
 /**
  * The record of a history that others own: a state, and the parts that followed. The owner can remove and repeat
  * messages, so the adapter compares the parts with the history before each request. Nothing in the history adds a part.
+ * All parts are kept, because the owner can take any of them back. The history has a longer text for each part.
  */
 export class ToldHistory<Part extends ToldPart> {
   readonly session: SkillSession
@@ -61,11 +61,19 @@ export class ToldHistory<Part extends ToldPart> {
     this.#parts = this.#parts.map(change)
   }
 
-  /** Makes the session know the state and the parts, and nothing else. */
+  /** Starts a turn. The skills of the previous turn are no longer active. */
+  beginTurn(): void {
+    this.update(part => ({ ...part, isOfEarlierTurn: true }))
+    this.session.beginTurn()
+  }
+
+  /** Makes the session know the state and the parts, and nothing else. Active skills stay active until the turn ends. */
   rewind(parts: readonly Part[] = this.#parts, base: SessionState = this.#base): void {
     this.#base = base
     this.#parts = parts
-    this.session.replay(base, entriesOf(parts))
+    const loads = parts.filter(({ isOfEarlierTurn }) => isOfEarlierTurn !== true).flatMap(namesOf)
+    const { active = [] } = this.session.state()
+    this.session.replay(base, entriesOf(parts), [...active, ...loads])
   }
 
   /** Makes the present state of the session the state before all parts, which it then contains. */
@@ -85,14 +93,7 @@ export class ToldHistory<Part extends ToldPart> {
     const isEnd = end + lost.length === this.#parts.length && !lost.some(({ isCovered }) => isCovered)
     if (lost.length > 0 && (isCut || !isEnd)) return false
     if (lost.length > 0) this.rewind(this.#parts.slice(0, end))
-    if (this.#parts.filter(({ isCovered }) => isCovered !== true).length >= MAX_PARTS)
-      this.restart(this.#parts.filter(part => this.isLasting(part)))
     return true
-  }
-
-  /** Whether the adapter needs a part even if the state before the parts contains its entries. */
-  isLasting(part: Part): boolean {
-    return hasLoad(part)
   }
 
   /**

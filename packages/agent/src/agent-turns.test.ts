@@ -118,6 +118,30 @@ describe('a tool call that needs approval', () => {
     expect(openCalls(model)).toEqual([])
   })
 
+  test.each(['in the same process', 'after a restart'])(
+    'does not end the turn: the loaded skill still forbids other tools %s',
+    async place => {
+      source.put({ name: 'refund', description: 'Refunds.', fields: { 'allowed-tools': 'pay_back' } })
+      const sent: unknown[] = []
+      const send_mail = tool({ inputSchema, execute: input => sent.push(input) })
+      const MAIL: ScriptedAnswer = { tool: 'send_mail', input: { id: '1042' } }
+      const model = play(LOAD, REFUND, MAIL, DONE, MAIL, DONE)
+      const options = { tools: { ...tools, send_mail }, allowedTools: 'enforce' } as const
+      let agent = createAgent(model, options)
+      await agent.conversation('chat').send('Refund 1042.')
+      if (place === 'after a restart') {
+        await agent.close()
+        agent = createAgent(model, options)
+      }
+      const chat = await agent.open('chat')
+      await chat.send({ answers: [{ callId: 'call-2', approved: true }] })
+      expect([payments.length, sent]).toEqual([1, []])
+      expect(lastRequest(model)).toContain('may not be called in this way')
+      await chat.send('Send the mail.')
+      expect(sent).toHaveLength(1)
+    },
+  )
+
   test('is declined when the user writes a new message, and later turns work', async () => {
     const model = play(REFUND, DONE)
     const chat = createAgent(model).conversation('chat')

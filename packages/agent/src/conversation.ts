@@ -301,7 +301,8 @@ export class Conversation implements Disposable {
   }
 
   async *#run(input: TurnInput, signal: AbortSignal): AsyncGenerator<AgentEvent, void, undefined> {
-    this.session.beginTurn()
+    // Answers and a retry continue the turn of the question, so the skills of that turn stay active.
+    if (typeof input === 'string' || Array.isArray(input)) this.session.beginTurn()
     await this.#storeSystem()
     yield* this.#accept(input, signal)
     const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
@@ -553,8 +554,9 @@ export class Conversation implements Disposable {
   }
 
   #describeState(): string {
-    const { generation, ledger, catalog } = this.session
-    return JSON.stringify([generation.digest, ledger.entries(), ledger.allSeen(), catalog])
+    const { generation, ledger, catalog, active } = this.session
+    const names = active.map(({ name }) => name)
+    return JSON.stringify([generation.digest, ledger.entries(), ledger.allSeen(), catalog, names])
   }
 
   async #write(rows: readonly ConversationMessage[], session?: SessionState): Promise<number> {

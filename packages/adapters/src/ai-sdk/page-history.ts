@@ -12,17 +12,30 @@ export interface PagePart extends ToldPart {
  * the parts with the messages that the page sends. Nothing in the messages adds a part.
  */
 export class PageHistory extends ToldHistory<PagePart> {
-  /** Makes the session know what the messages contain, and nothing else. */
+  /** Makes the session know what the messages contain, and nothing else. Starts a turn if they end with a question. */
   followPage(messages: readonly AiMessage[]): void {
-    const left = messages.flatMap(listEvidence)
+    const contents = messages.flatMap(listContents)
     const there = new Set(
-      this.parts.filter(({ evidence }) => {
-        const index = left.findIndex(each => each.includes(evidence))
-        if (index >= 0) left.splice(index, 1)
+      this.parts.filter(part => {
+        const index = contents.findIndex(content => isEvidence(content, part))
+        if (index >= 0) contents.splice(index, 1)
         return index >= 0
       }),
     )
     if (!this.follow(part => there.has(part))) this.rewind([...there])
+    if (this.#endsWithQuestion(messages)) this.beginTurn()
+  }
+
+  /** An approval, or the output of a tool, continues the turn. */
+  #endsWithQuestion(messages: readonly AiMessage[]): boolean {
+    const answered = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool')
+    return messages.slice(answered + 1).some(each => each.role === 'user' && !this.#isNotice(each))
+  }
+
+  #isNotice(message: AiMessage): boolean {
+    return listContents(message).every(content =>
+      this.parts.some(part => isNotice(part) && isEvidence(content, part)),
+    )
   }
 
   /** Returns the next notice, which the caller must add to the messages; `undefined` if no skill changed. */
@@ -33,11 +46,23 @@ export class PageHistory extends ToldHistory<PagePart> {
   }
 }
 
-/** Returns the texts of a message and the ids of the tool calls whose results it contains. */
-function listEvidence({ content }: AiMessage): readonly string[] {
-  if (typeof content === 'string') return [content]
-  if (!Array.isArray(content)) return []
-  return (content as readonly Readonly<Record<string, unknown>>[]).flatMap(({ type, text, toolCallId }) =>
-    [text, type === 'tool-result' ? toolCallId : undefined].filter(each => typeof each === 'string'),
-  )
+/** The part of a content part of a message that the adapter uses. */
+interface Content {
+  readonly type: string
+  readonly text?: unknown
+  readonly toolCallId?: unknown
+}
+
+function listContents({ content }: AiMessage): readonly Content[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  return Array.isArray(content) ? (content as readonly Content[]) : []
+}
+
+function isNotice({ entries }: PagePart): boolean {
+  return entries.some(({ kind }) => kind === 'notice')
+}
+
+function isEvidence({ type, text, toolCallId }: Content, part: PagePart): boolean {
+  if (!isNotice(part)) return type === 'tool-result' && toolCallId === part.evidence
+  return typeof text === 'string' && text.includes(part.evidence)
 }

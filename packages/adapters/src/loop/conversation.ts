@@ -65,12 +65,12 @@ export class LoopConversation<Message, Request, Answer> extends LiveChat {
 
   /**
    * Starts a turn. A text that begins with `/` and the name of a skill invokes this skill. If the previous turn was not
-   * kept, drops it first.
+   * kept, drops it first. Results of tools, without a message of the user, continue the turn that was kept.
    * @throws {SkillError} CLOSED
    */
   async turn(prompt: string | readonly Message[]): Promise<LoopTurn<Message, Request, Answer>> {
     const { live, format } = this.#host
-    live.beginTurn()
+    live.beginTurn(typeof prompt === 'string' || prompt.some(isQuestion))
     const turn = new LoopTurn(this.#host)
     const asked = typeof prompt === 'string' ? (await this.session.expandSlash(prompt)).text : prompt
     turn.add(...(typeof asked === 'string' ? [format.toUserMessage(asked)] : asked))
@@ -96,4 +96,11 @@ export class LoopConversation<Message, Request, Answer> extends LiveChat {
     const { live, format } = this.#host
     return new LoopConversation(live.child(options), format, tools)
   }
+}
+
+/** False for results of tools, which Anthropic's API has in messages of the user. */
+function isQuestion(message: unknown): boolean {
+  const { role, content } = message as { readonly role?: unknown; readonly content?: unknown }
+  const blocks = Array.isArray(content) ? (content as readonly { readonly type?: unknown }[]) : []
+  return role === 'user' && !blocks.some(({ type }) => type === 'tool_result')
 }

@@ -71,11 +71,6 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     this.isRemote = state?.isRemote ?? false
   }
 
-  /** A text that the adapter adds is part of every request, so that no request changes the previous one. */
-  override isLasting(text: KnownText): boolean {
-    return 'place' in text || super.isLasting(text)
-  }
-
   state(): HistoryState {
     const { isRemote } = this
     if (isRemote) this.restart([])
@@ -151,7 +146,7 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     const turn = placeAt(items, index + 1)
     if (asked === undefined || isSamePlace(this.#turn, turn)) return
     this.#turn = turn
-    this.session.beginTurn()
+    this.beginTurn()
     const slash = index === items.length - 1 ? await this.#expandSlash(asked) : undefined
     if (slash !== undefined) this.add({ ...slash, place: turn })
   }

@@ -35,6 +35,12 @@ export function containsText(messages: readonly StrandsMessage[], text: string):
   return messages.some(({ content }) => content.some(block => textOf(block).includes(text)))
 }
 
+/** True if the history ends with a message of the user. After an interrupt, it ends with the results of tools. */
+export function endsWithQuestion(messages: readonly StrandsMessage[]): boolean {
+  const last = messages.at(-1)
+  return last?.role === 'user' && !last.content.some(({ type }) => type === 'toolResultBlock')
+}
+
 type MessageFactory = Pick<StrandsSdk, 'Message'>
 
 /**

@@ -9,7 +9,6 @@ export type StrandsEventClass<Event> = new (...args: never[]) => Event
 export interface StrandsSdk<Result = unknown> {
   readonly BeforeInvocationEvent: StrandsEventClass<object>
   readonly AfterInvocationEvent: StrandsEventClass<object>
-  readonly AgentResultEvent: StrandsEventClass<StrandsResultEvent>
   readonly BeforeModelCallEvent: StrandsEventClass<StrandsModelCallEvent>
   readonly BeforeToolCallEvent: StrandsEventClass<StrandsToolCallEvent>
   readonly Message: { fromMessageData(data: StrandsMessageData): StrandsMessage }
@@ -25,10 +24,6 @@ interface ToolResultData {
   }
 }
 
-export interface StrandsResultEvent {
-  readonly result: { readonly stopReason: string }
-}
-
 export interface StrandsModelCallEvent {
   readonly cancel: boolean | string
 }
@@ -41,7 +36,6 @@ export interface StrandsToolCallEvent {
 const SDK_EXPORTS = [
   'BeforeInvocationEvent',
   'AfterInvocationEvent',
-  'AgentResultEvent',
   'BeforeModelCallEvent',
   'BeforeToolCallEvent',
   'Message',

@@ -11,7 +11,7 @@ describe('SkillSession.revert()', () => {
     const offer = await session.offer()
     await loadSkill(session, 'pdf')
     session.revert(before)
-    expect(session.active).toEqual([])
+    expect(session.active).toMatchObject([{ name: 'pdf' }]) // loaded before, in the same turn
     expect((await session.offer())?.text).toBe(offer?.text)
     // The commit of an offer from the dropped turn has no effect.
     offer?.commit()
@@ -19,6 +19,25 @@ describe('SkillSession.revert()', () => {
     expect(again?.text).toBe(offer?.text)
     again?.commit()
     expect(await session.offer()).toBeUndefined()
+  })
+
+  test('a restored state has the active skills of its turn', async () => {
+    await using it = await openMemorySkills(['pdf', 'tone'])
+    let session = it.skills.session({ id: 's' })
+    const names = (): readonly string[] => session.active.map(({ name }) => name)
+    await loadSkill(session, 'pdf')
+    const stored = session.state()
+    await loadSkill(session, 'tone')
+    session.revert(stored)
+    expect(names()).toEqual(['pdf'])
+    session.close()
+    session = it.skills.session({ id: 's', resume: JSON.parse(JSON.stringify(stored)) })
+    expect(names()).toEqual(['pdf'])
+    session.beginTurn()
+    expect([names(), session.state().active]).toEqual([[], undefined])
+    session.close()
+    session = it.skills.session({ id: 's', resume: stored, scope: { exclude: ['pdf'] } })
+    expect(names()).toEqual([])
   })
 
   test('revert() forgets the notices and the loaded skills of the dropped turn', async () => {

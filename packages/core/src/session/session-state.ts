@@ -43,6 +43,8 @@ export interface SessionState {
   readonly ledger: readonly LedgerEntry[]
   /** For each skill name, the revisions of which the conversation received a file. The newest revision is last. */
   readonly seen: Readonly<Record<string, readonly Digest[]>>
+  /** The names of the skills that were loaded since the turn began; absent if there are none. */
+  readonly active?: readonly string[]
   /** Proves that the state is unchanged. Present if the runtime has a `state.sealKey`. */
   readonly seal?: string
 }
@@ -87,7 +89,7 @@ export function freezeCatalog(catalog: SkillCatalog, hasher: Hasher): FrozenCata
  */
 export function checkSessionState(state: SessionState, hasher: Hasher): SessionState {
   if (!isRecord(state)) refuse('it', state, 'an object')
-  const { version, conversation, generation, announced, ledger, seen, catalog } = state
+  const { version, conversation, generation, announced, ledger, seen, catalog, active = [] } = state
   if (version !== 3) refuse('version', version, '3')
   if (conversation !== undefined) check('conversation', conversation, hasIdentityForm, '32 digits')
   check('generation', generation, isDigestText, DIGEST)
@@ -101,16 +103,18 @@ export function checkSessionState(state: SessionState, hasher: Hasher): SessionS
       check(field, revision, isDigestText, DIGEST),
     )
   checkCatalog(catalog, hasher)
+  checkNames('active', active)
   check('seal', state.seal, value => value === undefined || isText(value), 'a text, or nothing')
   return copyState(state)
 }
 
 /** Copies the checked fields, so that later changes of the given object do not affect the session. */
 function copyState(state: SessionState): SessionState {
-  const { version, conversation, generation, catalog, announced, ledger, seen, seal } = state
+  const { version, conversation, generation, catalog, announced, ledger, seen, active, seal } = state
   return {
     version,
     ...(conversation === undefined ? {} : { conversation }),
+    ...(active === undefined ? {} : { active: [...active] }),
     ...(seal === undefined ? {} : { seal }),
     generation,
     catalog: { ...catalog, listed: [...catalog.listed], omitted: [...catalog.omitted] },
@@ -149,12 +153,14 @@ function checkCatalog(catalog: unknown, hasher: Hasher): void {
   const { text, digest, tokens, listed, omitted } = catalog
   check('catalog.text', text, value => typeof value === 'string', 'a text')
   check('catalog.tokens', tokens, value => Number.isFinite(value) && Number(value) >= 0, 'a number from 0 on')
-  for (const [name, list] of Object.entries({ listed, omitted }))
-    checkList(`catalog.${name}`, list, 'a list of names', (field, value) =>
-      check(field, value, isText, 'a name'),
-    )
+  checkNames('catalog.listed', listed)
+  checkNames('catalog.omitted', omitted)
   const actual = digestOf(text as string, hasher)
   check('catalog.digest', digest, value => value === actual, `${actual}, the digest of its text`)
+}
+
+function checkNames(field: string, list: unknown): void {
+  checkList(field, list, 'a list of names', (item, value) => check(item, value, isText, 'a name'))
 }
 
 function checkList(

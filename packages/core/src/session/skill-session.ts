@@ -114,7 +114,10 @@ export class SkillSession implements Disposable {
       retained,
     })
     this.ledger = this.#record.ledger
-    if (stored !== undefined) this.#record.resume(stored, host.seal !== undefined)
+    if (stored !== undefined) {
+      this.#record.resume(stored, host.seal !== undefined)
+      this.#activate(stored.active)
+    }
     this.#access = {
       reader: delivery === 'pinned' ? host.reader.forConversation(this.#pinnedView()) : this.#reader,
       ledger: this.ledger,
@@ -338,13 +341,13 @@ export class SkillSession implements Disposable {
    * ```
    */
   state(): SessionState {
-    return this.#seal(this.#record.state())
+    return this.#toStored(this.#record.state())
   }
 
   /**
    * Restores an earlier state of this conversation. Call `revert()` when the host removes messages from its history,
    * for example after a failed turn. The session forgets all loads and reports that came after that state. Open offers
-   * become void, and all skills become inactive. `tools` stay unchanged.
+   * become void, and the skills of that state are active again. `tools` stay unchanged.
    * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
    *
    * @example
@@ -361,7 +364,7 @@ export class SkillSession implements Disposable {
    * ```
    */
   revert(state: SessionState): void {
-    this.replay(state, [])
+    this.replay(state, [], state.active)
   }
 
   /**
@@ -392,11 +395,7 @@ export class SkillSession implements Disposable {
   replay(state: SessionState, entries: readonly SessionEntry[], active: readonly string[] = []): void {
     this.#assertOpen()
     this.#record.replay(checkSessionState(state, this.#host.hasher), entries.filter(isSessionEntry))
-    this.#active.clear()
-    for (const name of active.filter(this.#reader.isInScope)) {
-      const skill = this.#newest().find(name)
-      if (skill !== undefined) this.#active.set(name, skill)
-    }
+    this.#activate(active)
     this.#toldTurn = -1
   }
 
@@ -511,12 +510,23 @@ export class SkillSession implements Disposable {
       ...(this.delivery === 'rebuild' ? { catalog: proposal.catalog.text } : {}),
       entry: proposal.notice,
       commit: () => this.#commit(proposal),
-      state: () => this.#seal(this.#record.state(proposal)),
+      state: () => this.#toStored(this.#record.state(proposal)),
     })
   }
 
-  #seal(state: SessionState): SessionState {
+  /** Makes only the skills with these names active, at their newest revisions. */
+  #activate(names: readonly string[] = []): void {
+    this.#active.clear()
+    for (const name of names.filter(this.#reader.isInScope)) {
+      const skill = this.#newest().find(name)
+      if (skill !== undefined) this.#active.set(name, skill)
+    }
+  }
+
+  #toStored(record: SessionState): SessionState {
     const { seal } = this.#host
+    const active = [...this.#active.keys()]
+    const state = active.length === 0 ? record : { ...record, active }
     // A seal must not turn the claims of a reverted state into facts.
     return seal === undefined ? state : seal.seal({ ...state, seen: this.#record.ledger.provenSeen() })
   }
