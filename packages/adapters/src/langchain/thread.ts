@@ -254,6 +254,11 @@ export class LangChainThread {
       else kept.push({ ...part, isCovered: true })
     }
     const restored = texts.length === 0 ? '' : [RESTORED, ...texts].join('\n\n')
+    // The model reads the notices that are left after the new catalog. What they say otherwise is told again.
+    const isLeft = ({ evidence, entries }: LangChainPart): boolean =>
+      entries.every(({ kind }) => kind === 'notice') || kept.some(part => part.evidence === evidence)
+    const active = this.session.active.map(({ name }) => name)
+    this.session.replay(this.session.state(), entriesOf(visible.filter(isLeft)), active)
     const covered = [...readParts(state.messages, this.#tools), ...parts].map(({ evidence }) => evidence)
     const next = { ...base, version, session: this.session.state(), restored, covered: [...new Set(covered)] }
     this.#place = { base: next, parts: kept }

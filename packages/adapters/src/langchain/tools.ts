@@ -72,11 +72,11 @@ export interface LangChainToolRequest {
 export async function gateCall<Request extends LangChainToolRequest, Answer>(
   request: Request,
   handler: (request: Request) => Answer | Promise<Answer>,
-  found: string | undefined,
+  refused: string | undefined,
   tool: LangChainToolFactory<unknown>,
 ): Promise<Answer> {
   const { toolCall } = request
-  let refusal = found
+  let refusal = refused
   try {
     if (refusal === undefined) return await handler(request)
   } catch (thrown) {
