@@ -132,4 +132,17 @@ describe('notices that a compaction leaves in the messages', () => {
     ])
     expect(lastOf(await say(state, 'Fifth.'))).toBe('Fifth.')
   })
+
+  test('are followed by news of a skill that is gone, whose text is still there', async () => {
+    let state = await say({ messages: [] }, 'Begin.')
+    source.put({ ...NAMED, name: 'beta' })
+    state = await say(state, 'Second.')
+    state = trim(add(state, await load(state, 'alpha', 'call-1')))
+    source.remove('alpha')
+    state = await say(state, 'Third.')
+    expect(await system(state)).not.toContain('alpha')
+    expect(lastOf(state)).toContain('- removed: alpha\n')
+    source.put({ ...NAMED, name: 'alpha', body: 'Do it twice.' })
+    expect(lastOf(await say(state, 'Fourth.'))).toMatch(/alpha at .*: load it again[\s\S]*- added: alpha/)
+  })
 })

@@ -245,23 +245,23 @@ export class LangChainThread {
     const isRead = ({ kind }: SessionEntry): boolean => kind === 'read'
     if (parts.every(({ evidence, entries }) => present.has(evidence) || entries.every(isRead))) return place
     const { restore } = await this.session.rebase(this.#rebase)
-    const [texts, kept]: [string[], LangChainPart[]] = [[], []]
-    for (const { name, revision, text } of restore) {
-      const isText = (entry: SessionEntry): boolean =>
-        entry.kind === 'load' && entry.name === name && entry.revision === revision
-      const part = visible.findLast(({ entries }) => entries.some(isText))
-      if (part === undefined) texts.push(text)
-      else kept.push({ ...part, isCovered: true })
-    }
-    const restored = texts.length === 0 ? '' : [RESTORED, ...texts].join('\n\n')
-    // The model reads the notices that are left after the new catalog. What they say otherwise is told again.
-    const isLeft = ({ evidence, entries }: LangChainPart): boolean =>
-      entries.every(({ kind }) => kind === 'notice') || kept.some(part => part.evidence === evidence)
+    /** By the name of the skill. */
+    const loads = new Map<string, { readonly part: LangChainPart; readonly revision: string }>()
+    for (const part of visible)
+      for (const entry of part.entries)
+        if (entry.kind === 'load') loads.set(entry.name, { part, revision: entry.revision })
+    const lost = restore.filter(({ name, revision }) => loads.get(name)?.revision !== revision)
+    for (const { name } of lost) loads.delete(name)
+    const restored = lost.length === 0 ? '' : [RESTORED, ...lost.map(({ text }) => text)].join('\n\n')
+    const kept = new Set([...loads.values()].map(({ part }) => part))
+    // The model reads the messages after the new catalog. What they say otherwise is told again.
+    const isLeft = (part: LangChainPart): boolean =>
+      kept.has(part) || part.entries.every(({ kind }) => kind === 'notice')
     const active = this.session.active.map(({ name }) => name)
     this.session.replay(this.session.state(), entriesOf(visible.filter(isLeft)), active)
     const covered = [...readParts(state.messages, this.#tools), ...parts].map(({ evidence }) => evidence)
     const next = { ...base, version, session: this.session.state(), restored, covered: [...new Set(covered)] }
-    this.#place = { base: next, parts: kept }
+    this.#place = { base: next, parts: [...kept].map(part => ({ ...part, isCovered: true })) }
     this.#openStarts.use(state.messages.at(-1)?.id ?? '', {
       place: this.#place,
       replaces: readState(state).start?.version,
