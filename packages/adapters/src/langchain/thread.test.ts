@@ -23,7 +23,11 @@ beforeEach(async () => {
     { ...NAMED, name: 'maps' },
   ])
   skills = await createSkillRuntime({ sources: [source] })
-  const tool: LangChainToolFactory<Tool> = (run, { name }) => ({ name, run })
+  const tool: LangChainToolFactory<Tool> = (run, { name }) => ({
+    name,
+    run,
+    invoke: () => Promise.resolve({}),
+  })
   live = langchain(skills, { tool, z, allowedTools: 'enforce' })()
   steps = 0
   return async () => await skills.close()
@@ -93,6 +97,25 @@ describe('two overlapping runs of one thread', () => {
       expect(text).toBe(first)
       expect(lastOf(next).match(/added: \w+|you loaded/g)).toEqual(['added: gamma'])
     }
+  })
+
+  test('restrict only their own tools', async () => {
+    source.put({ ...NAMED, name: 'strict', fields: { 'allowed-tools': 'Read' } })
+    const mayEdit = async (state: LangChainGraphState, id: string): Promise<boolean> => {
+      const calling = add(state, { type: 'ai', id })
+      const request = { toolCall: { name: 'edit', args: {} }, state: calling, runtime: step() }
+      return (await live.wrapToolCall?.(request, () => 'Edited.' as unknown)) === 'Edited.'
+    }
+    one = await prepare(one as LangChainGraphState)
+    two = await prepare(two as LangChainGraphState)
+    const invoked = await say(one, '/strict')
+    expect(await mayEdit(invoked, 'call-1')).toBe(false)
+    const other = await begin(ask(invoked, 'Other.'))
+    expect([await mayEdit(other, 'call-2'), await mayEdit(invoked, 'call-3')]).toEqual([true, false])
+    const next = await say(two, 'Next.')
+    const after = await begin(ask(next, 'After.'))
+    await load(add(next, { type: 'ai', id: 'call-4' }), 'strict', 'call-4')
+    expect([await mayEdit(next, 'call-4'), await mayEdit(after, 'call-5')]).toEqual([false, true])
   })
 
   test('record the skills that they load', async () => {

@@ -85,6 +85,8 @@ export class LangChainThread {
   readonly #rebase: RebaseOptions | undefined
   /** What the session knows. */
   #place: Place | undefined
+  /** The last message of the state that the session knows. */
+  #last: string | undefined
   /** By the last message of the run in which they were made. */
   readonly #openStarts = new RecentMap<OpenStart>(MAX_OPEN_STARTS)
   readonly #hooks = new OneAtATime()
@@ -178,11 +180,27 @@ export class LangChainThread {
   ): Promise<T> {
     return await this.#hooks.run(async () => {
       const wanted = this.#find(state) ?? (await this.#start(state, version))
-      // While tools run, the session may know loads whose answers are not in the state yet.
-      const place = this.#place !== undefined && isAt(this.#place, wanted, step) ? this.#place : wanted
-      if (place === wanted) this.#replay(state, place)
-      return await task(place)
+      const last = state.messages.at(-1)?.id
+      // While the tools of a step run, the session may know loads whose answers are not in the state yet.
+      const knows = this.#findKnown(state, wanted, step === 'tools' && last === this.#last)
+      if (knows === undefined)
+        this.session.replay(wanted.base.session, entriesOf(wanted.parts), [...activeAt(state, wanted)])
+      this.#place = knows ?? wanted
+      this.#last = last
+      return await task(this.#place)
     })
+  }
+
+  /** Returns the present place if the session knows there what it must know at the wanted place. */
+  #findKnown(state: LangChainGraphState, wanted: Place, isSameStep: boolean): Place | undefined {
+    const known = this.#place
+    if (known?.base.version !== wanted.base.version) return undefined
+    const evidence = new Set(known.parts.map(part => part.evidence))
+    if (!wanted.parts.every(part => evidence.has(part.evidence))) return undefined
+    const [active, wantedActive] = [this.session.active, activeAt(state, wanted)]
+    const isActive = active.length === wantedActive.size && active.every(({ name }) => wantedActive.has(name))
+    const isSame = isActive && wanted.parts.length === evidence.size
+    return isSameStep || isSame ? known : undefined
   }
 
   #finish(state: LangChainGraphState, place: Place): LangChainUpdate | undefined {
@@ -216,16 +234,6 @@ export class LangChainThread {
       base: { origin: version, version, session, restored: '', covered: [] },
       parts: [],
     })
-  }
-
-  #replay(state: LangChainGraphState, place: Place): void {
-    const { told } = readState(state)
-    const known = new Set(told?.parts.map(({ evidence }) => evidence))
-    const added = entriesOf(place.parts.filter(({ evidence }) => !known.has(evidence)))
-    const loads = added.flatMap(entry => (entry.kind === 'load' ? [entry.name] : []))
-    const active = told === undefined ? [] : [...told.active, ...loads]
-    this.session.replay(place.base.session, entriesOf(place.parts), active)
-    this.#place = place
   }
 
   /**
@@ -287,11 +295,13 @@ export class LangChainThread {
   }
 }
 
-function isAt(known: Place, wanted: Place, step: 'tools' | undefined): boolean {
-  if (known.base.version !== wanted.base.version) return false
-  const evidence = new Set(known.parts.map(part => part.evidence))
-  const isKnown = wanted.parts.every(part => evidence.has(part.evidence))
-  return isKnown && (step === 'tools' || wanted.parts.length === evidence.size)
+/** Returns the names of the skills that were loaded since the turn began. */
+function activeAt(state: LangChainGraphState, { parts }: Place): ReadonlySet<string> {
+  const { told } = readState(state)
+  if (told === undefined) return new Set()
+  const known = new Set(told.parts.map(({ evidence }) => evidence))
+  const added = entriesOf(parts.filter(({ evidence }) => !known.has(evidence)))
+  return new Set([...told.active, ...added.flatMap(entry => (entry.kind === 'load' ? [entry.name] : []))])
 }
 
 function readState({ _skillstoke: start, _skillstokeTold: told }: LangChainGraphState): {
