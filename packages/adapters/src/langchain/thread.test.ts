@@ -55,9 +55,9 @@ const begin = async (state: LangChainGraphState) => apply(state, await live.befo
 const prepare = async (state: LangChainGraphState) => apply(state, await live.beforeModel(state, step()))
 
 /** Returns the system text of a model call. */
-async function system(state: LangChainGraphState): Promise<string> {
+async function system(state: LangChainGraphState, messages = state.messages): Promise<string> {
   const systemMessage = { text: '', concat: (text: string) => text }
-  const request = { state, messages: state.messages, tools: live.tools, runtime: step(), systemMessage }
+  const request = { state, messages, tools: live.tools, runtime: step(), systemMessage }
   return await live.wrapModelCall(request, ({ systemMessage: text }) => String(text))
 }
 
@@ -116,6 +116,20 @@ describe('two overlapping runs of one thread', () => {
     const after = await begin(ask(next, 'After.'))
     await load(add(next, { type: 'ai', id: 'call-4' }), 'strict', 'call-4')
     expect([await mayEdit(next, 'call-4'), await mayEdit(after, 'call-5')]).toEqual([false, true])
+  })
+
+  test('start over one by one if other middleware shortens their requests', async () => {
+    const runs = [one, two] as LangChainGraphState[]
+    const texts: string[] = []
+    for (const [index, run] of runs.entries()) {
+      source.put({ ...NAMED, name: `new-${index}` })
+      await skills.fresh()
+      texts.push(await system(run, run.messages.slice(-2, -1)))
+    }
+    expect(texts.map(text => text.match(/(?<=<name>)new-\d/g))).toEqual([['new-0'], ['new-0', 'new-1']])
+    for (const [index, run] of runs.entries()) expect(await system(await prepare(run))).toBe(texts[index])
+    const other = await prepare(await begin(ask(head as LangChainGraphState, 'Three.')))
+    expect(await system(other)).toBe(first)
   })
 
   test('record the skills that they load', async () => {
