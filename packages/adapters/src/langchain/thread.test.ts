@@ -56,9 +56,11 @@ const prepare = async (state: LangChainGraphState) => apply(state, await live.be
 
 /** Returns the system text of a model call. */
 async function system(state: LangChainGraphState, messages = state.messages): Promise<string> {
-  const systemMessage = { text: '', concat: (text: string) => text }
+  let text = ''
+  const systemMessage = { text, concat: (added: string) => (text = added) }
   const request = { state, messages, tools: live.tools, runtime: step(), systemMessage }
-  return await live.wrapModelCall(request, ({ systemMessage: text }) => String(text))
+  await live.wrapModelCall(request, () => undefined)
+  return text
 }
 
 async function load(state: LangChainGraphState, name: string, toolCallId: string): Promise<LangChainMessage> {
@@ -104,7 +106,7 @@ describe('two overlapping runs of one thread', () => {
     const mayEdit = async (state: LangChainGraphState, id: string): Promise<boolean> => {
       const calling = add(state, { type: 'ai', id })
       const request = { toolCall: { name: 'edit', args: {} }, state: calling, runtime: step() }
-      return (await live.wrapToolCall?.(request, () => 'Edited.' as unknown)) === 'Edited.'
+      return (await live.wrapToolCall?.(request, () => 'Edited.')) === 'Edited.'
     }
     one = await prepare(one as LangChainGraphState)
     two = await prepare(two as LangChainGraphState)
