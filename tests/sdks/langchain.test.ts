@@ -618,6 +618,24 @@ describe('a compaction', () => {
     expect(countBrokenPrefixes(requests().slice(2))).toBe(0)
   })
 
+  test('that leaves an outdated notice is followed by a notice that corrects it', async () => {
+    const agent = create([attach()()])
+    await agent.invoke(ask('The first.'), thread())
+    world.folder.writeSkill('maps')
+    const { messages }: { messages: BaseMessage[] } = await agent.invoke(ask('The second.'), thread())
+    world.folder.remove('orders')
+    await agent.invoke(ask('The third.'), thread())
+    const oldest = messages.map(({ id }) => new RemoveMessage({ id: id ?? '' }))
+    await agent.updateState(thread(), { messages: oldest })
+    world.folder.writeSkill('orders')
+    await agent.invoke(ask('The fourth.'), thread())
+    expect(last()).toMatch(/Does what orders does[\s\S]*removed: orders[\s\S]*The fourth[\s\S]*added: orders/)
+    expect([count('Does what maps does.'), count('added: maps')]).toEqual([1, 0])
+    await agent.invoke(ask('The fifth.'), thread())
+    expect(count('added: orders')).toBe(1)
+    expect(countBrokenPrefixes(requests().slice(3))).toBe(0)
+  })
+
   test('of deepagents in the last call before a restart keeps the prefix', async () => {
     const open = async () => {
       const conversation = await deepagentsHarness.open(world, {})

@@ -3,7 +3,7 @@
 import type { RebaseOptions, SessionOptions, SkillRuntime, SkillScope } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import type { LangChainGraphState, LangChainMessage } from './langchain/messages.ts'
-import type { LangChainUpdate } from './langchain/thread.ts'
+import type { LangChainThread, LangChainUpdate } from './langchain/thread.ts'
 import { type LangChainRuntime, LangChainThreads, taskOf } from './langchain/threads.ts'
 import {
   gateCall,
@@ -85,14 +85,20 @@ export function langchain<Tool>(
 ): (agent?: { readonly scope?: SkillScope }) => LangChainMiddleware<Tool> {
   const threads = new LangChainThreads(skills, options, rebase)
   return ({ scope } = {}) => {
+    const at = (runtime: LangChainRuntime, state: LangChainGraphState): LangChainThread =>
+      threads.at(runtime, state, scope)
     const tools = toLangChainTools(
       skills.tools(defined({ skillToolName: options.skillToolName })),
       tool,
-      async (runtime, state) => await threads.at(runtime, state, scope, 'tools'),
+      async (definition, input, runtime) => {
+        const thread = at(runtime, runtime.state as LangChainGraphState)
+        return await thread.callTool(definition, input, taskOf(runtime), runtime)
+      },
     )
     const wrapToolCall: LangChainWrapper<LangChainToolRequest> = async (request, handler) => {
-      const { session } = await threads.at(request.runtime, request.state, scope, 'tools')
-      return await gateCall(request, handler, session, tool)
+      const { state, runtime, toolCall } = request
+      const refusal = await at(runtime, state).checkTool(state, taskOf(runtime), toolCall)
+      return await gateCall(request, handler, refusal, tool)
     }
     return {
       name: 'skillstoke',
@@ -101,13 +107,11 @@ export function langchain<Tool>(
         _skillstokeTold: z.any() as never,
       }) as undefined,
       tools,
-      beforeAgent: async (state, runtime) =>
-        await (await threads.at(runtime, state, scope)).begin(state, taskOf(runtime)),
-      beforeModel: async (state, runtime) =>
-        await (await threads.at(runtime, state, scope)).prepare(state, taskOf(runtime)),
+      beforeAgent: async (state, runtime) => await at(runtime, state).begin(state, taskOf(runtime)),
+      beforeModel: async (state, runtime) => await at(runtime, state).prepare(state, taskOf(runtime)),
       async wrapModelCall(request, handler) {
         const { state, messages, runtime, systemMessage } = request
-        const thread = await threads.at(runtime, state, scope)
+        const thread = at(runtime, state)
         assertNoClash(thread.session, namesOf(request.tools, tools))
         const text = await thread.system(state, messages, taskOf(runtime))
         if (text === '') return await handler(request)
@@ -115,8 +119,7 @@ export function langchain<Tool>(
         return await handler({ ...request, systemMessage: systemMessage.concat(separator + text) })
       },
       async afterAgent(state, runtime) {
-        const thread = await threads.at(runtime, state, scope)
-        const update = thread.finish(state)
+        const update = await at(runtime, state).finish(state, taskOf(runtime))
         threads.end(runtime, state)
         return update
       },

@@ -4,10 +4,12 @@ import type {
   SessionState,
   SkillSession,
   ToolDefinition,
+  ToolResult,
 } from '@skillstoke/core'
 import { TOOL_NAMES } from '@skillstoke/core/internal'
 import { joinTexts } from '../live-conversation.ts'
 import { OneAtATime } from '../one-at-a-time.ts'
+import { RecentMap } from '../recent-map.ts'
 import { entriesOf, entriesOfAnswer, expandInvocation } from '../told-history.ts'
 import {
   type LangChainArtifact,
@@ -18,7 +20,7 @@ import {
   readParts,
   toNotice,
 } from './messages.ts'
-import type { LangChainToolRuntime } from './tools.ts'
+import type { LangChainToolCall, LangChainToolRuntime } from './tools.ts'
 
 /** The start of a conversation, or its new start after a compaction. The messages contain what followed. */
 export interface LangChainState {
@@ -47,9 +49,6 @@ export interface LangChainUpdate {
   _skillstokeTold?: never
 }
 
-/** The steps of the graph that use a conversation. */
-export type LangChainStep = 'model' | 'tools'
-
 /** A state of the graph that the session knows. */
 interface Place {
   readonly base: LangChainState
@@ -59,19 +58,37 @@ interface Place {
 const RESTORED =
   'The skills that you loaded earlier, at their newest revisions. They replace all earlier texts of these skills:'
 
+/** A call that runs, and what its answer tells the model. */
+interface ToolCall {
+  readonly answer: Promise<ToolResult>
+  readonly entries: readonly SessionEntry[]
+}
+
+/** A start that no checkpoint contains yet. */
+interface OpenStart {
+  readonly place: Place
+  /** The version of the stored start. */
+  readonly replaces: string | undefined
+}
+
+/** The number of overlapping runs and forks of a thread that keep their open starts. */
+const MAX_OPEN_STARTS = 20
+
 /**
  * The conversation of one thread. The messages in the graph's state are its record: each hook first makes the session
- * know what the state contains. So a fork, a failed step and overlapping runs of one thread need nothing else.
+ * know what the state contains. So a fork, a failed step and overlapping runs of one thread need nothing else. The hooks
+ * of overlapping runs use the session one after the other.
  */
 export class LangChainThread {
   readonly session: SkillSession
   readonly #tools: readonly string[]
   readonly #rebase: RebaseOptions | undefined
-  /** What the session knows; `undefined` if it is unsure, because two runs used the session at the same time. */
+  /** What the session knows. */
   #place: Place | undefined
-  /** A start that is not in the checkpoint yet, with the version that it replaces. */
-  #unwritten: { readonly place: Place; readonly replaces: string | undefined } | undefined
-  /** The hooks of overlapping runs. */
+  /** The last message of the state that the session knows. */
+  #last: string | undefined
+  /** By the last message of the run in which they were made. */
+  readonly #openStarts = new RecentMap<OpenStart>(MAX_OPEN_STARTS)
   readonly #hooks = new OneAtATime()
 
   constructor(session: SkillSession, rebase: RebaseOptions | undefined) {
@@ -80,28 +97,34 @@ export class LangChainThread {
     this.#rebase = rebase
   }
 
-  /** Makes the session know what a state of the graph contains, and nothing else. */
-  async enter(state: LangChainGraphState, version: string, step: LangChainStep = 'model'): Promise<this> {
-    if (this.#find(state) === undefined) await this.#start(state, version)
-    // While tools run, the session may know loads whose answers are not in the state yet.
-    if (!this.#isAt(state, step)) this.#replay(state)
-    return this
-  }
-
   /** Runs a skill tool. Returns the text for the model, and the artifact for the checkpoint. */
   async callTool(
     definition: ToolDefinition,
     input: unknown,
-    { toolCallId, signal, writer }: LangChainToolRuntime,
+    version: string,
+    { state, toolCallId: callId, signal, writer }: LangChainToolRuntime,
   ): Promise<[string, LangChainArtifact]> {
     const { execute } = this.session.tools.find(({ name }) => name === definition.name) ?? definition
-    const base = this.#place?.base
-    const answer = await execute(input, { signal, callId: toolCallId, onProgress: writer ?? undefined })
-    const { text, ...artifact } = answer
-    const entries = entriesOfAnswer(this.session, definition.name, answer)
-    if (entries.length === 0) return [text, artifact]
-    this.#add(base, { evidence: toolCallId, entries })
-    return [text, { ...artifact, skillstoke: entries }]
+    const call = async ({ base, parts }: Place): Promise<ToolCall> => {
+      const answer = execute(input, { signal, callId, onProgress: writer ?? undefined })
+      // Other runs do not wait for a script.
+      if (!this.#tools.includes(definition.name)) return { answer, entries: [] }
+      const entries = entriesOfAnswer(this.session, definition.name, await answer)
+      if (entries.length > 0) this.#place = { base, parts: [...parts, { evidence: callId, entries }] }
+      return { answer, entries }
+    }
+    const { answer, entries } = await this.#enter(state as LangChainGraphState, version, call, 'tools')
+    const { text, ...artifact } = await answer
+    return [text, entries.length === 0 ? artifact : { ...artifact, skillstoke: entries }]
+  }
+
+  /** Returns the reason why a call of a tool is refused; `undefined` if the call is allowed. */
+  async checkTool(
+    state: LangChainGraphState,
+    version: string,
+    { name, args }: LangChainToolCall,
+  ): Promise<string | undefined> {
+    return await this.#enter(state, version, () => this.session.checkTool(name, args), 'tools')
   }
 
   /**
@@ -109,28 +132,24 @@ export class LangChainThread {
    * the name of a skill invokes the skill.
    */
   async begin(state: LangChainGraphState, version: string): Promise<LangChainUpdate | undefined> {
-    this.session.beginTurn()
-    const question = state.messages.at(-1)
-    const asked = question?.type === 'human' ? (question.text ?? '') : ''
-    const base = this.#place?.base
-    const invoked = await expandInvocation(this.session, asked)
-    if (invoked === undefined) return this.finish(state)
-    return this.#write(state, base, toNotice(invoked.text, toNoticeId(version), invoked.entries))
+    return await this.#enter(state, version, async place => {
+      this.session.beginTurn()
+      const question = state.messages.at(-1)
+      const asked = question?.type === 'human' ? (question.text ?? '') : ''
+      const invoked = await expandInvocation(this.session, asked)
+      if (invoked === undefined) return this.#finish(state, place)
+      return this.#write(state, place, toNotice(invoked.text, toNoticeId(version), invoked.entries))
+    })
   }
 
   /** Returns the update before a model call; `undefined` if the checkpoint already contains everything. */
   async prepare(state: LangChainGraphState, version: string): Promise<LangChainUpdate | undefined> {
-    return await this.#hooks.run(async () => {
-      for (;;) {
-        await this.#followCompaction(state, state.messages, version)
-        const place = this.#place
-        const offer = await this.session.offer()
-        // A tool of another run may have used the session in between.
-        if (place === undefined || this.#place !== place || !this.#isAt(state)) continue
-        if (offer === undefined) return this.finish(state)
-        offer.commit()
-        return this.#write(state, place.base, toNotice(offer.text, toNoticeId(version), [offer.entry]))
-      }
+    return await this.#enter(state, version, async known => {
+      const place = await this.#followCompaction(known, state, state.messages, version)
+      const offer = await this.session.offer()
+      if (offer === undefined) return this.#finish(state, place)
+      offer.commit()
+      return this.#write(state, place, toNotice(offer.text, toNoticeId(version), [offer.entry]))
     })
   }
 
@@ -140,121 +159,149 @@ export class LangChainThread {
     messages: readonly LangChainMessage[],
     version: string,
   ): Promise<string> {
-    return await this.#hooks.run(async () => {
+    return await this.#enter(state, version, async known => {
       // Some middleware shortens only the messages of the request, and not the messages of the state.
-      await this.#followCompaction(state, messages, version)
-      return joinTexts(this.session.catalog, this.#place?.base.restored)
+      const place = await this.#followCompaction(known, state, messages, version)
+      return joinTexts(this.session.catalog, place.base.restored)
     })
   }
 
   /** Returns the update without a notice; `undefined` if the checkpoint already contains everything. */
-  finish(state: LangChainGraphState): LangChainUpdate | undefined {
-    if (this.#place === undefined) return undefined
-    const { base, parts } = this.#place
-    const told = readState(state).told
-    const isWritten = base.version === readState(state).start?.version && parts.length === told?.parts.length
+  async finish(state: LangChainGraphState, version: string): Promise<LangChainUpdate | undefined> {
+    return await this.#enter(state, version, place => this.#finish(state, place))
+  }
+
+  /** Runs a task. Before it, makes the session know what a state of the graph contains, and nothing else. */
+  async #enter<T>(
+    state: LangChainGraphState,
+    version: string,
+    task: (place: Place) => T | Promise<T>,
+    step?: 'tools',
+  ): Promise<T> {
+    return await this.#hooks.run(async () => {
+      const wanted = this.#find(state) ?? (await this.#start(state, version))
+      const last = state.messages.at(-1)?.id
+      // While the tools of a step run, the session may know loads whose answers are not in the state yet.
+      const knows = this.#findKnown(state, wanted, step === 'tools' && last === this.#last)
+      if (knows === undefined)
+        this.session.replay(wanted.base.session, entriesOf(wanted.parts), [...activeAt(state, wanted)])
+      this.#place = knows ?? wanted
+      this.#last = last
+      return await task(this.#place)
+    })
+  }
+
+  /** Returns the present place if the session knows there what it must know at the wanted place. */
+  #findKnown(state: LangChainGraphState, wanted: Place, isSameStep: boolean): Place | undefined {
+    const known = this.#place
+    if (known?.base.version !== wanted.base.version) return undefined
+    const evidence = new Set(known.parts.map(part => part.evidence))
+    if (!wanted.parts.every(part => evidence.has(part.evidence))) return undefined
+    const [active, wantedActive] = [this.session.active, activeAt(state, wanted)]
+    const isActive = active.length === wantedActive.size && active.every(({ name }) => wantedActive.has(name))
+    const isSame = isActive && wanted.parts.length === evidence.size
+    return isSameStep || isSame ? known : undefined
+  }
+
+  #finish(state: LangChainGraphState, place: Place): LangChainUpdate | undefined {
+    const { start, told } = readState(state)
+    const isWritten = place.base.version === start?.version && place.parts.length === told?.parts.length
     const isSame = isWritten && told?.active.length === this.session.active.length
-    return isSame ? undefined : this.#write(state, base)
+    return isSame ? undefined : this.#write(state, place)
   }
 
   /** Returns the place of a state of the graph; `undefined` if the conversation has not begun there. */
   #find(state: LangChainGraphState): Place | undefined {
     const { start: stored, told } = readState(state)
-    const isWritten = this.#unwritten?.replaces !== stored?.version
-    const place = isWritten || this.#unwritten === undefined ? undefined : this.#unwritten.place
+    const starts = state.messages.flatMap(({ id = '' }) => this.#openStarts.get(id) ?? [])
+    const place = starts.findLast(({ replaces }) => replaces === stored?.version)?.place
     const base = place?.base ?? stored
-    if (base === undefined) return undefined
-    const parts = place?.parts ?? told?.parts ?? []
+    return base && this.#read(state, { base, parts: place?.parts ?? told?.parts ?? [] })
+  }
+
+  /** Adds the parts of the messages. */
+  #read({ messages }: LangChainGraphState, { base, parts }: Place): Place {
     const known = new Set([...base.covered, ...parts.map(({ evidence }) => evidence)])
-    const added = readParts(state.messages, this.#tools).filter(({ evidence }) => !known.has(evidence))
+    const added = readParts(messages, this.#tools).filter(({ evidence }) => !known.has(evidence))
     return { base, parts: [...parts, ...added] }
   }
 
   /** Begins the conversation, or begins it anew for a state before its first message. */
-  async #start(state: LangChainGraphState, version: string): Promise<void> {
+  async #start(state: LangChainGraphState, version: string): Promise<Place> {
     if (this.#place !== undefined) await this.session.rebase({ maxTokens: 0 })
     const session = this.session.state()
-    const base = { origin: version, version, session, restored: '', covered: [] }
-    this.#unwritten = { place: { base, parts: [] }, replaces: readState(state).start?.version }
-  }
-
-  #isAt(state: LangChainGraphState, step: LangChainStep = 'model'): boolean {
-    const [known, wanted] = [this.#place, this.#find(state)]
-    if (known === undefined || wanted === undefined || known.base.version !== wanted.base.version)
-      return false
-    const evidence = new Set(known.parts.map(part => part.evidence))
-    const isKnown = wanted.parts.every(part => evidence.has(part.evidence))
-    return isKnown && (step === 'tools' || wanted.parts.length === evidence.size)
-  }
-
-  #replay(state: LangChainGraphState): void {
-    const place = this.#find(state)
-    if (place === undefined) return
-    const told = readState(state).told
-    const added = place.parts.slice(told?.parts.length ?? 0)
-    const loads = entriesOf(added).flatMap(entry => (entry.kind === 'load' ? [entry.name] : []))
-    const active = told === undefined ? [] : [...told.active, ...loads]
-    this.session.replay(place.base.session, entriesOf(place.parts), active)
-    this.#place = place
+    return this.#read(state, {
+      base: { origin: version, version, session, restored: '', covered: [] },
+      parts: [],
+    })
   }
 
   /**
    * If messages that carried skills or changes are no longer in the context, starts over with a new catalog, which
-   * contains all changes.
+   * contains all changes. Returns the new place.
    */
   async #followCompaction(
+    place: Place,
     state: LangChainGraphState,
     messages: readonly LangChainMessage[],
     version: string,
-  ): Promise<void> {
-    await this.enter(state, version)
-    const { base, parts } = this.#place ?? {}
-    if (base === undefined || parts === undefined) return
+  ): Promise<Place> {
+    const { base, parts } = place
     const visible = readParts(messages, this.#tools)
     const present = new Set(visible.map(({ evidence }) => evidence))
     // A file that is gone can be read again.
     const isRead = ({ kind }: SessionEntry): boolean => kind === 'read'
-    if (parts.every(({ evidence, entries }) => present.has(evidence) || entries.every(isRead))) return
+    if (parts.every(({ evidence, entries }) => present.has(evidence) || entries.every(isRead))) return place
     const { restore } = await this.session.rebase(this.#rebase)
-    const [texts, kept]: [string[], LangChainPart[]] = [[], []]
-    for (const { name, revision, text } of restore) {
-      const isText = (entry: SessionEntry): boolean =>
-        entry.kind === 'load' && entry.name === name && entry.revision === revision
-      const part = visible.findLast(({ entries }) => entries.some(isText))
-      if (part === undefined) texts.push(text)
-      else kept.push({ ...part, isCovered: true })
-    }
-    const restored = texts.length === 0 ? '' : [RESTORED, ...texts].join('\n\n')
+    /** By the name of the skill. */
+    const loads = new Map<string, { readonly part: LangChainPart; readonly revision: string }>()
+    for (const part of visible)
+      for (const entry of part.entries)
+        if (entry.kind === 'load') loads.set(entry.name, { part, revision: entry.revision })
+    const lost = restore.filter(({ name, revision }) => loads.get(name)?.revision !== revision)
+    for (const { name } of lost) loads.delete(name)
+    const restored = lost.length === 0 ? '' : [RESTORED, ...lost.map(({ text }) => text)].join('\n\n')
+    const kept = new Set([...loads.values()].map(({ part }) => part))
+    // The model reads the messages after the new catalog. What they say otherwise is told again.
+    const isLeft = (part: LangChainPart): boolean =>
+      kept.has(part) || part.entries.every(({ kind }) => kind === 'notice')
+    const active = this.session.active.map(({ name }) => name)
+    this.session.replay(this.session.state(), entriesOf(visible.filter(isLeft)), active)
     const covered = [...readParts(state.messages, this.#tools), ...parts].map(({ evidence }) => evidence)
     const next = { ...base, version, session: this.session.state(), restored, covered: [...new Set(covered)] }
-    this.#place = { base: next, parts: kept }
-    this.#unwritten = { place: this.#place, replaces: readState(state).start?.version }
-  }
-
-  /** Records a text that the model receives, unless another run has used the session in between. */
-  #add(base: LangChainState | undefined, part: LangChainPart): void {
-    const place = this.#place
-    this.#place =
-      place === undefined || place.base !== base ? undefined : { base, parts: [...place.parts, part] }
+    this.#place = { base: next, parts: [...kept].map(part => ({ ...part, isCovered: true })) }
+    this.#openStarts.use(state.messages.at(-1)?.id ?? '', {
+      place: this.#place,
+      replaces: readState(state).start?.version,
+    })
+    return this.#place
   }
 
   #write(
     state: LangChainGraphState,
-    base: LangChainState | undefined,
+    { base, parts: known }: Place,
     notice?: LangChainNotice,
   ): LangChainUpdate {
     const { skillstoke: entries = [] } = notice?.additional_kwargs ?? {}
-    if (notice !== undefined) this.#add(base, { evidence: notice.id, entries })
-    const parts = this.#place?.parts ?? readState(state).told?.parts ?? []
+    const parts = notice === undefined ? known : [...known, { evidence: notice.id, entries }]
+    this.#place = { base, parts }
     const told: LangChainTold = { parts, active: this.session.active.map(({ name }) => name) }
-    const isNew = base !== undefined && base.version !== readState(state).start?.version
-    if (isNew) this.#unwritten = undefined
+    const isNew = base.version !== readState(state).start?.version
     return {
       messages: (notice === undefined ? [] : [notice]) as never[],
       _skillstokeTold: told as never,
       ...(isNew ? { _skillstoke: base as never } : {}),
     }
   }
+}
+
+/** Returns the names of the skills that were loaded since the turn began. */
+function activeAt(state: LangChainGraphState, { parts }: Place): ReadonlySet<string> {
+  const { told } = readState(state)
+  if (told === undefined) return new Set()
+  const known = new Set(told.parts.map(({ evidence }) => evidence))
+  const added = entriesOf(parts.filter(({ evidence }) => !known.has(evidence)))
+  return new Set([...told.active, ...added.flatMap(entry => (entry.kind === 'load' ? [entry.name] : []))])
 }
 
 function readState({ _skillstoke: start, _skillstokeTold: told }: LangChainGraphState): {

@@ -3,7 +3,7 @@ import { defined } from '@skillstoke/core/internal'
 import { intersectScopes } from '../live-conversation.ts'
 import { RecentMap } from '../recent-map.ts'
 import type { LangChainGraphState } from './messages.ts'
-import { type LangChainStep, LangChainThread } from './thread.ts'
+import { LangChainThread } from './thread.ts'
 
 /** The part of LangChain's runtime that the adapter uses. */
 export interface LangChainRuntime {
@@ -30,19 +30,14 @@ export class LangChainThreads {
     this.#rebase = rebase
   }
 
-  /** Returns the conversation of a thread, which knows what the state of the graph contains. */
-  async at(
-    runtime: LangChainRuntime,
-    state: LangChainGraphState,
-    scope: SkillScope | undefined,
-    step?: LangChainStep,
-  ): Promise<LangChainThread> {
+  /** Returns the conversation of a thread. */
+  at(runtime: LangChainRuntime, state: LangChainGraphState, scope: SkillScope | undefined): LangChainThread {
     const path = pathOf(runtime, state)
     const id = path.join('/')
     const known = this.#open.get(id)
     const thread = known === undefined || known.session.isClosed ? this.#start(path, state, scope) : known
     this.#open.use(id, thread)
-    return await thread.enter(state, taskOf(runtime), step)
+    return thread
   }
 
   /** Closes a conversation that ends with its run: of a subagent, or of a run without `thread_id`. */

@@ -1,6 +1,5 @@
-import type { SkillSession, ToolDefinition, ToolInputSchema } from '@skillstoke/core'
+import type { ToolDefinition, ToolInputSchema } from '@skillstoke/core'
 import type { LangChainArtifact, LangChainGraphState } from './messages.ts'
-import type { LangChainThread } from './thread.ts'
 import type { LangChainRuntime } from './threads.ts'
 
 /** The part of LangChain's context of a tool call that the adapter uses. */
@@ -13,7 +12,7 @@ export interface LangChainToolRuntime extends LangChainRuntime {
 }
 
 /** The part of a tool call that the adapter uses. */
-interface LangChainToolCall {
+export interface LangChainToolCall {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
   readonly id?: string | undefined
@@ -36,19 +35,20 @@ export type LangChainToolFactory<Tool> = (
   },
 ) => Tool
 
-/** Creates the skill tools of an agent. Each call runs the tool of the conversation to which the call belongs. */
+/** Creates the skill tools of an agent. `callTool` runs the tool of the conversation to which a call belongs. */
 export function toLangChainTools<Tool>(
   definitions: readonly ToolDefinition[],
   tool: LangChainToolFactory<Tool>,
-  findThread: (runtime: LangChainRuntime, state: LangChainGraphState) => Promise<LangChainThread>,
+  callTool: (
+    definition: ToolDefinition,
+    input: unknown,
+    runtime: LangChainToolRuntime,
+  ) => Promise<[string, LangChainArtifact]>,
 ): Tool[] {
   return definitions.map(definition => {
     const { name, description, inputSchema } = definition
     const fields = { name, description, schema: inputSchema, responseFormat: 'content_and_artifact' } as const
-    return tool(async (input, runtime) => {
-      const thread = await findThread(runtime, runtime.state as LangChainGraphState)
-      return await thread.callTool(definition, input, runtime)
-    }, fields)
+    return tool(async (input, runtime) => await callTool(definition, input, runtime), fields)
   })
 }
 
@@ -66,17 +66,17 @@ export interface LangChainToolRequest {
 }
 
 /**
- * Runs a tool call if the session allows it. Otherwise, answers with the reason. LangChain ends the run when a tool
+ * Runs a tool call if there is no reason to refuse it. Otherwise, answers with the reason. LangChain ends the run when a tool
  * throws inside a middleware, so an error becomes the same answer that LangChain gives without a middleware.
  */
 export async function gateCall<Request extends LangChainToolRequest, Answer>(
   request: Request,
   handler: (request: Request) => Answer | Promise<Answer>,
-  session: SkillSession,
+  refused: string | undefined,
   tool: LangChainToolFactory<unknown>,
 ): Promise<Answer> {
   const { toolCall } = request
-  let refusal = session.checkTool(toolCall.name, toolCall.args)
+  let refusal = refused
   try {
     if (refusal === undefined) return await handler(request)
   } catch (thrown) {
