@@ -23,6 +23,7 @@ export class Tree implements Disposable {
   static async make(size: number, isFlat = false): Promise<Tree> {
     // The watch on the parent folder takes 25 ms if that folder has many entries, as the folder for temporary files has.
     const path = join(mkdtempSync(join(tmpdir(), 'skillstoke-bench-')), 'skills')
+    mkdirSync(path)
     const tree = new Tree(path, size)
     const script = isFlat ? 'main.ts' : 'scripts/main.ts'
     for (let i = 0; i < size; i++) {
