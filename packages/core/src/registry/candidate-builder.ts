@@ -84,16 +84,24 @@ export class CandidateBuilder {
     { entries }: SourceContents,
     fresh: readonly FreshEntry[],
   ): readonly MovedFolder[] {
-    const { admission } = this.#options
-    if (admission.locate === undefined) return []
     return fresh.flatMap(({ entry: { identity, location: to }, former }) => {
       if (former !== undefined || identity === undefined) return []
-      const from = admission.locate?.(origin, identity)
+      const from = this.#locate(origin, identity)
       if (from === undefined || from === to) return []
       // A link to the folder has the same identity.
       const isStillThere = entries.some(each => each.location === from && each.identity === identity)
       return isStillThere ? [] : [{ identity, from, to }]
     })
+  }
+
+  #locate(origin: string, identity: string): string | undefined {
+    const { admission, logger } = this.#options
+    try {
+      return admission.locate?.(origin, identity)
+    } catch (error) {
+      logger.error('the admission policy failed', { origin, error })
+      return undefined
+    }
   }
 
   /**

@@ -313,6 +313,21 @@ describe('admission', () => {
     expect(errors.length).toBeGreaterThan(0)
   })
 
+  test('if the policy throws when it is asked for the former place of a folder, the skills are served', async () => {
+    const { registry, store, errors } = open(['a'], {
+      admission: {
+        admit: () => ({ kind: 'admit' }),
+        locate: () => {
+          throw new Error('no place')
+        },
+      },
+    })
+    const entry = { ...toEntry('a', 'pdf', 'good', store), identity: '1:2:3' }
+    await registry.replace('a', { entries: [entry], diagnostics: [] })
+    expect(registry.current.list().map(skill => skill.name)).toEqual(['pdf'])
+    expect(errors.length).toBeGreaterThan(0)
+  })
+
   test('when a trusted source becomes a reviewed source, its skills wait, and their stored revisions are not served', async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
