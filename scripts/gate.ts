@@ -149,11 +149,33 @@ const oldNodeTests: Step = {
 
 interface Counts {
   readonly passed: number
-  readonly failed: number
   readonly skipped: number
+  /** What each failed test says, with its file and name. */
+  readonly failures: readonly string[]
 }
 
-const ONE_SKIPPED: Counts = { passed: 0, failed: 0, skipped: 1 }
+/** The part of Vitest's JSON report that the gate reads. */
+interface TestReport {
+  readonly numPassedTests?: number
+  readonly numPendingTests?: number
+  readonly numTodoTests?: number
+  readonly testResults?: readonly TestFileReport[]
+}
+
+interface TestFileReport {
+  readonly name: string
+  readonly status: string
+  readonly message?: string
+  readonly assertionResults: readonly {
+    readonly status: string
+    readonly fullName: string
+    readonly failureMessages: readonly string[]
+  }[]
+}
+
+const ONE_SKIPPED: Counts = { passed: 0, skipped: 1, failures: [] }
+/** Length of the longest message of a failed test in the summary. Longer ones are cut. */
+const MAX_FAILURE_LENGTH = 1500
 
 const LOW_PRIORITY = 10
 
@@ -265,20 +287,35 @@ async function run(
 }
 
 function countTests(file: string): Counts {
-  const results = JSON.parse(readFileSync(file, 'utf8')) as Record<string, number>
+  const results = JSON.parse(readFileSync(file, 'utf8')) as TestReport
   return {
-    passed: results['numPassedTests'] ?? 0,
-    failed: results['numFailedTests'] ?? 0,
-    skipped: (results['numPendingTests'] ?? 0) + (results['numTodoTests'] ?? 0),
+    passed: results.numPassedTests ?? 0,
+    skipped: (results.numPendingTests ?? 0) + (results.numTodoTests ?? 0),
+    failures: (results.testResults ?? []).flatMap(listFailures),
   }
 }
 
-/** Prints the summary and returns the exit code. In CI a skipped test is a failure, because CI has every program it needs. */
+function listFailures({ name, status, message = '', assertionResults }: TestFileReport): readonly string[] {
+  const tests = assertionResults.filter(test => test.status === 'failed')
+  if (tests.length === 0) return status === 'failed' ? [describeFailure(name, message)] : []
+  return tests.map(test => describeFailure(`${name} ${test.fullName}`, test.failureMessages.join('\n')))
+}
+
+function describeFailure(name: string, message: string): string {
+  return `FAILED ${name}\n${message.slice(0, MAX_FAILURE_LENGTH)}`
+}
+
+/**
+ * Prints the failures again, after the long output, and the summary. Returns the exit code. In CI a skipped test is a failure,
+ * because CI has every program it needs.
+ */
 function report(isGreen: boolean, counts: readonly Counts[]): number {
-  const sum = (key: keyof Counts): number => counts.reduce((total, each) => total + each[key], 0)
-  console.log(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`)
+  const sum = (key: 'passed' | 'skipped'): number => counts.reduce((total, each) => total + each[key], 0)
+  const failures = counts.flatMap(each => each.failures)
+  for (const failure of failures) console.log(failure)
+  console.log(`${sum('passed')} passed, ${failures.length} failed, ${sum('skipped')} skipped`)
   const isIncomplete = IS_CI && sum('skipped') > 0
-  return !isGreen || sum('failed') > 0 || sum('passed') === 0 || isIncomplete ? 1 : 0
+  return !isGreen || failures.length > 0 || sum('passed') === 0 || isIncomplete ? 1 : 0
 }
 
 function readManifest(directory: string): { readonly private?: boolean } {
