@@ -61,7 +61,7 @@ describe.each(entryPoints)('the exported names of $name', entryPoint => {
   })
 })
 
-test.each(['adapters', 'agent', 'compat', 'fleet', 'mcp', 'scripts', 'sources'])(
+test.each(['adapters', 'agent', 'author', 'compat', 'fleet', 'mcp', 'scripts', 'sources'])(
   'the declarations of %s never mention internal types of the core',
   folder => {
     const dist = join('packages', folder, 'dist')

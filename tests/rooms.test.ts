@@ -76,9 +76,10 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   scripts: ['core'],
   compat: ['core', 'scripts', 'sources'],
   agent: ['core', 'adapters'],
+  author: ['core', 'agent', 'scripts'],
   mcp: ['core', 'sources'],
   fleet: ['core'],
-  cli: ['core', 'sources', 'scripts', 'agent', 'mcp', 'fleet'],
+  cli: ['core', 'sources', 'scripts', 'agent', 'author', 'mcp', 'fleet'],
   dashboard: ['core', 'cli'],
 }
 

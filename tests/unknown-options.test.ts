@@ -337,7 +337,7 @@ test('a call with a misspelt option has no effect: it shows no skill text and wr
   expect(after.bytes).toEqual(before.bytes)
 })
 
-const PACKAGES = ['core', 'sources', 'compat', 'scripts', 'agent', 'mcp', 'fleet', 'cli']
+const PACKAGES = ['core', 'sources', 'compat', 'scripts', 'agent', 'author', 'mcp', 'fleet', 'cli']
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   core: ['core/src/index', 'core/src/source-entry', 'core/src/node-entry'],
   cli: ['cli/src/client/index'],
