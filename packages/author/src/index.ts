@@ -1,5 +1,16 @@
 // Exports the checks and tests of skills. The export blocks below are ordered by hand.
 
-// For editors and pages: findings.
+// For editors, pages and programs: the findings about a skill.
+export { type CheckOptions, checkSkill, type Severities } from './check/check-skill.ts'
+export type { CheckedFile, OtherSkill, SkillToCheck } from './check/checked-skill.ts'
+export { applyEdits } from './check/core-edits.ts'
 export type { Finding, FindingEdit, TextEdit } from './check/finding.ts'
-export type { CheckCode, FindingCode } from './check/finding-table.ts'
+export {
+  CHECKS,
+  type CheckCode,
+  type CheckRow,
+  type Example,
+  type FindingCode,
+  PROFILES,
+  type Profile,
+} from './check/finding-table.ts'

@@ -37,7 +37,6 @@ const FIXED: readonly (readonly [code: DiagnosticCode, fields: string, fixed: st
   ['FIELD_UNKNOWN', 'Disable-Model-Invocation: true', 'Disable-Model-Invocation: true'],
   ['FIELD_UNKNOWN', 'mine: 1', 'metadata:\n  mine: "1"'],
   ['FIELD_TYPE', 'allowed-tools: [Read, Grep]', 'allowed-tools: Read Grep'],
-  ['FIELD_TYPE', 'allowed-tools: Read, Grep', 'allowed-tools: Read Grep'],
   ['FIELD_TYPE', 'license: [MIT]', 'license: "MIT"'],
   ['YAML_REPAIRED', 'license: a: b', 'license: "a: b"'],
   ['YAML_REPAIRED', 'license: a\nlicense: b', 'license: a'],

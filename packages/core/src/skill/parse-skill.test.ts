@@ -97,7 +97,7 @@ describe('parseSkill() and real files:', () => {
 
   test.each([
     ['Bash(git add:*) Read', ['Bash(git add:*)', 'Read'], []],
-    ['Bash(git:*), Read', ['Bash(git:*)', 'Read'], ['FIELD_TYPE']],
+    ['Bash(git:*), Read', ['Bash(git:*)', 'Read'], []],
     ['\n  - Read\n  - Grep', ['Read', 'Grep'], ['FIELD_TYPE']],
     ['[Read, Grep]', ['Read', 'Grep'], ['FIELD_TYPE']],
   ])('allowed-tools %j becomes a list', (value, tools, codes) => {

@@ -266,17 +266,7 @@ export class SkillFields {
   #allowedTools(): readonly string[] | undefined {
     const value = this.#fields.get('allowed-tools')
     if (value === undefined || value === null) return undefined
-    if (typeof value === 'string') {
-      if (splitTools(value, /[,]/).length > 1) {
-        this.#note(
-          'FIELD_TYPE',
-          'allowed-tools',
-          '"allowed-tools" is separated by commas; the specification separates by spaces',
-          'separate the tools by spaces',
-        )
-      }
-      return Object.freeze(splitTools(value, /[\s,]/).map(detach))
-    }
+    if (typeof value === 'string') return Object.freeze(splitTools(value, /[\s,]/).map(detach))
     const items = Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
     this.#note(
       'FIELD_TYPE',

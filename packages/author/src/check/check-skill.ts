@@ -1,0 +1,223 @@
+import { type Diagnostic, validateSkill } from '@skillstoke/core'
+import { findNearest, quote } from '@skillstoke/core/internal'
+import { CheckedSkill, type SkillToCheck } from './checked-skill.ts'
+import { findCoreEdit } from './core-edits.ts'
+import type { Finding } from './finding.ts'
+import {
+  CHECKS,
+  type CheckCode,
+  type CheckRow,
+  type FindingCode,
+  findCheck,
+  type Profile,
+  type Severity,
+} from './finding-table.ts'
+import { findIgnoreComments, type IgnoreComment, isSilenced, mayBeIgnored } from './ignore-comments.ts'
+import {
+  checkBodySize,
+  checkFences,
+  checkMixedWords,
+  checkOwnPaths,
+  checkPersonalPaths,
+  checkTemplateLines,
+} from './rules/body-rules.ts'
+import { checkClaudeCode, checkClients, checkStrictNames } from './rules/client-rules.ts'
+import { checkDescription } from './rules/description-rules.ts'
+import {
+  checkDependencies,
+  checkExecutable,
+  checkShebangs,
+  checkSizes,
+  checkUnused,
+} from './rules/file-rules.ts'
+import { checkFieldNames, checkSecondBlock, checkToolForms } from './rules/frontmatter-rules.ts'
+import { checkLinks, checkReferences } from './rules/link-rules.ts'
+import { reviewSkill } from './rules/review-rules.ts'
+import type { Found, Rule, RuleContext } from './rules/rule.ts'
+import { checkSecrets } from './rules/secret-rules.ts'
+
+/** Severity by code. `off` turns a check off. */
+export type Severities = Readonly<Partial<Record<FindingCode, Severity | 'off'>>>
+
+/** How skills are checked. */
+export interface CheckOptions {
+  /** Clients and rules for which the skill is checked in addition. `spec` alone checks only the specification. */
+  readonly profiles?: readonly Profile[]
+  /** Severities that differ from the defaults. An error cannot be turned off. */
+  readonly severities?: Severities
+  /** Counts the tokens of a text. @default a quarter of its length */
+  readonly countTokens?: (text: string) => number
+  /** Today, as an ISO date. @default the date of the clock */
+  readonly today?: string
+}
+
+/** The rules, in the order in which they run. */
+const RULES: readonly Rule[] = [
+  ...[checkSecondBlock, checkFieldNames, checkToolForms, checkDescription],
+  ...[checkLinks, checkReferences, checkPersonalPaths, checkOwnPaths, checkFences, checkTemplateLines],
+  ...[checkBodySize, checkMixedWords, checkSecrets, checkSizes, checkUnused, checkShebangs, checkExecutable],
+  ...[checkDependencies, checkClients, checkClaudeCode, checkStrictNames, reviewSkill],
+]
+
+const PAGES = 'https://github.com/skillstoke/skillstoke/blob/main/docs'
+
+/**
+ * Checks one skill. Returns the findings of the core and of the checks of this package, in the order of files and lines.
+ *
+ * @example
+ * ```ts
+ * import { readFile } from 'node:fs/promises'
+ * import { checkSkill } from '@skillstoke/author'
+ *
+ * const path = 'skills/support-pdf/SKILL.md'
+ * const findings = await checkSkill({ path, directoryName: 'support-pdf', bytes: await readFile(path) })
+ * console.log(findings.map(({ code, line }) => `${code} ${line}`)) // prints [ 'DESCRIPTION_TOO_SHORT 3' ]
+ * ```
+ */
+export async function checkSkill(
+  given: SkillToCheck,
+  options: CheckOptions = {},
+): Promise<readonly Finding[]> {
+  const skill = new CheckedSkill(given)
+  const { profiles = [] } = options
+  const context: RuleContext = {
+    profiles,
+    countTokens: options.countTokens ?? (text => Math.ceil(text.length / 4)),
+    today: options.today ?? new Date().toISOString(),
+  }
+  const found: Finding[] = listCoreFindings(skill, profiles).map(each => toFinding(each, skill))
+  for (const rule of RULES)
+    for (const each of await rule(skill, context)) found.push(toFinding(toDiagnostic(each, skill), skill))
+  const chosen = found.flatMap(each => withSeverity(each, options))
+  return sortFindings(applyComments(chosen, skill, options))
+}
+
+/** In the strict profile, the strict validator reads SKILL.md. Other files keep the findings of the core. */
+function listCoreFindings(skill: CheckedSkill, profiles: readonly Profile[]): readonly Diagnostic[] {
+  if (!profiles.includes('spec')) return skill.diagnostics
+  const { path, bytes, directoryName } = skill.given
+  const strict = validateSkill(bytes, { path, ...(directoryName === undefined ? {} : { directoryName }) })
+  const isInvalid = strict.some(({ severity }) => severity === 'error')
+  return [
+    ...strict,
+    ...skill.diagnostics.filter(each => each.path !== path || (each.severity === 'error' && !isInvalid)),
+  ]
+}
+
+type Reported = Omit<Finding, 'page'>
+
+function toDiagnostic({ file, ...found }: Found, { given }: CheckedSkill): Reported {
+  const path = file === undefined ? given.path : given.path.replace(/[^/\\]*$/, file)
+  const { severity } = CHECKS[found.code]
+  return { ...found, path, severity: severity === 'off' ? 'warning' : severity }
+}
+
+function toFinding(reported: Reported | Diagnostic, skill: CheckedSkill): Finding {
+  const { code } = reported
+  const edit = 'edit' in reported ? reported.edit : undefined
+  const offered =
+    edit ??
+    (code in CHECKS || reported.path !== skill.given.path
+      ? undefined
+      : findCoreEdit(reported as Diagnostic, skill))
+  const page = code in CHECKS ? `${PAGES}/checks.md#${code.toLowerCase()}` : `${PAGES}/diagnostics.md`
+  return { ...reported, ...(offered === undefined ? {} : { edit: offered }), page }
+}
+
+/** A single zero-width character is invisible, but cannot hide a sentence. */
+const LONE_ZERO_WIDTH = /^U\+(?:200[BCD]|2060|FEFF): /
+
+/** Returns the finding with its severity, or nothing if the check is off. */
+function withSeverity(
+  finding: Finding,
+  { profiles = [], severities = {} }: CheckOptions,
+): readonly Finding[] {
+  const { code, message } = finding
+  const usual = code === 'HIDDEN_TEXT' && LONE_ZERO_WIDTH.test(message) ? 'info' : finding.severity
+  const severity = severityOf(code, usual, profiles)
+  const wanted = severities[code]
+  const isFixed = severity === 'error' || !mayBeIgnored(code, usual)
+  const chosen = wanted === undefined || (isFixed && wanted === 'off') ? severity : wanted
+  return chosen === 'off' ? [] : [{ ...finding, severity: chosen }]
+}
+
+function severityOf(code: FindingCode, usual: Severity, profiles: readonly Profile[]): Severity | 'off' {
+  const {
+    severity = usual,
+    profiles: own = [],
+    profileSeverity = 'warning',
+  }: Partial<CheckRow> = findCheck(code)
+  if (own.some(each => profiles.includes(each))) return profileSeverity
+  // The strict profile alone checks only what the specification says.
+  const isStrict = profiles.length === 1 && profiles[0] === 'spec'
+  return isStrict && code in CHECKS && severity !== 'off'
+    ? 'off'
+    : code in CHECKS
+      ? severity
+      : severity === 'off'
+        ? 'off'
+        : usual
+}
+
+/** Removes the findings that a comment of the author silences, and reports comments that silence nothing. */
+function applyComments(
+  findings: readonly Finding[],
+  skill: CheckedSkill,
+  options: CheckOptions,
+): readonly Finding[] {
+  // A comment in somebody else's skill must not hide anything from its reader.
+  const comments = skill.given.isReviewed === true ? [] : findIgnoreComments(skill)
+  const used = new Set<IgnoreComment>()
+  const kept = findings.filter(({ code, severity, line, path }) => {
+    if (!mayBeIgnored(code, severity)) return true
+    const isOwn = path === skill.given.path
+    const comment = comments.find(
+      each => each.code === code && isSilenced(isOwn ? line : undefined, each, skill),
+    )
+    if (comment !== undefined) used.add(comment)
+    return comment === undefined
+  })
+  const unused = comments.filter(each => !used.has(each) && isChecked(each.code, options))
+  return [
+    ...kept,
+    ...unused.flatMap(each =>
+      withSeverity(toFinding(toDiagnostic(describeUnused(each), skill), skill), options),
+    ),
+  ]
+}
+
+/** A comment for a profile that is not checked now may silence something in another run. */
+function isChecked(code: string, { profiles = [] }: CheckOptions): boolean {
+  if (!(code in CHECKS)) return true
+  return severityOf(code as CheckCode, 'warning', profiles) !== 'off'
+}
+
+function describeUnused({ code, line, column }: IgnoreComment): Found {
+  const near = code in CHECKS ? undefined : findNearest(code, Object.keys(CHECKS))
+  const hint =
+    near === undefined
+      ? 'remove the comment'
+      : `if you mean ${near}, write it so; otherwise remove the comment`
+  return {
+    code: 'IGNORE_UNUSED',
+    line,
+    column,
+    message: `the comment for ${quote(code)} silences nothing`,
+    fix: hint,
+  }
+}
+
+function sortFindings(findings: readonly Finding[]): readonly Finding[] {
+  return findings.toSorted(
+    (a, b) => depthOf(a) - depthOf(b) || compare(a.path ?? '', b.path ?? '') || (a.line ?? 0) - (b.line ?? 0),
+  )
+}
+
+/** SKILL.md comes before the files below it. */
+function depthOf({ path = '' }: Finding): number {
+  return /(?:^|[/\\])skill\.md$/i.test(path) ? 0 : 1
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,109 @@
+import { type Diagnostic, parseSkill } from '@skillstoke/core'
+import { type Markdown, readMarkdown } from './markdown.ts'
+
+/** One file of a skill, as a check sees it. */
+export interface CheckedFile {
+  /** Path relative to the folder of the skill. */
+  readonly path: string
+  /** In bytes. */
+  readonly size: number
+  readonly isExecutable: boolean
+}
+
+/** A skill to check. The text may be broken, and may differ from the text that is served. */
+export interface SkillToCheck {
+  /** Name of the folder. Absent for a text without a folder, for example from standard input. */
+  readonly directoryName?: string
+  /** Path of SKILL.md, in the form that findings show. */
+  readonly path: string
+  readonly bytes: Uint8Array
+  /** All files of the skill, with SKILL.md. */
+  readonly files?: readonly CheckedFile[]
+  /** Returns the text of a file of the skill, or `undefined` if it is not text. */
+  readonly read?: (path: string) => Promise<string | undefined>
+  /** Returns whether a path outside the skill exists. The path is relative to the folder of the skill. */
+  readonly exists?: (path: string) => boolean
+  /**
+   * What the core found: in SKILL.md, in the folder, in the scripts, and beside other skills. Without it, the text of
+   * SKILL.md is parsed.
+   */
+  readonly diagnostics?: readonly Diagnostic[]
+  /** Whether somebody else wrote the skill. Comments then silence nothing. @default false */
+  readonly isReviewed?: boolean
+  /** The other skills of the set. */
+  readonly others?: readonly OtherSkill[]
+}
+
+/** Another skill of the set, whose files a text may name. */
+export interface OtherSkill {
+  readonly name: string
+  readonly paths: ReadonlySet<string>
+}
+
+/** The fields of the frontmatter that a check reads. They are empty if the frontmatter cannot be read. */
+export interface CheckedFields {
+  readonly name: string
+  readonly description: string
+  readonly allowedTools: readonly string[]
+  readonly extra: Readonly<Record<string, unknown>>
+  readonly compatibility: string
+}
+
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** A skill with its parsed text. */
+export class CheckedSkill {
+  readonly given: SkillToCheck
+  /** The whole text of SKILL.md, with a byte order mark if there is one. */
+  readonly text: string
+  readonly fields: CheckedFields
+  /** Whether the frontmatter was read and the skill can be served. */
+  readonly isReadable: boolean
+  /** The findings of the core. */
+  readonly diagnostics: readonly Diagnostic[]
+  /** The first line of the body, counted from 1. */
+  readonly bodyLine: number
+  readonly body: string
+  /** The lines above the body. */
+  readonly head: readonly string[]
+  readonly files: ReadonlyMap<string, CheckedFile>
+  #markdown: Markdown | undefined
+
+  constructor(given: SkillToCheck) {
+    const { bytes, directoryName, path } = given
+    const parsed = parseSkill(bytes, { path, ...(directoryName === undefined ? {} : { directoryName }) })
+    this.given = given
+    this.text = DECODER.decode(bytes)
+    this.diagnostics = given.diagnostics ?? parsed.diagnostics
+    this.isReadable = parsed.ok
+    const value = parsed.ok ? parsed.value : undefined
+    this.fields = {
+      name: value?.name ?? directoryName ?? '',
+      description: value?.description ?? '',
+      allowedTools: value?.allowedTools ?? [],
+      extra: value?.extra ?? {},
+      compatibility: value?.compatibility ?? '',
+    }
+    this.bodyLine = value?.bodyLine ?? 1
+    const lines = this.text.split('\n')
+    this.head = lines.slice(0, this.bodyLine - 1).map(line => line.replace(/\r$/, ''))
+    this.body = lines.slice(this.bodyLine - 1).join('\n')
+    this.files = new Map((given.files ?? []).map(file => [file.path, file]))
+  }
+
+  /** The body. Its line numbers and positions are those of the file. */
+  get markdown(): Markdown {
+    this.#markdown ??= readMarkdown(this.body, this.bodyLine, this.text.length - this.body.length)
+    return this.#markdown
+  }
+
+  /** Returns the line of a field, counted from 1; 1 if the field is absent. */
+  lineOf(field: string): number {
+    const index = this.head.findIndex(line => line.replace(/\s*:.*$/, '') === field)
+    return Math.max(index, 0) + 1
+  }
+
+  async read(path: string): Promise<string | undefined> {
+    return await this.given.read?.(path)
+  }
+}

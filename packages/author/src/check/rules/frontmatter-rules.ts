@@ -1,0 +1,66 @@
+import { findNearest, quote } from '@skillstoke/core/internal'
+import { KNOWN_FIELDS } from '../clients.ts'
+import type { Rule } from './rule.ts'
+
+/** Reports a second block of fields directly below the first one. */
+export const checkSecondBlock: Rule = skill => {
+  const match = /^\s*---[ \t]*\r?\n((?:[ \t]*\r?\n|[\w-]+:.*\r?\n|[ \t]+.*\r?\n)+?)---[ \t]*(?:\r?\n|$)/.exec(
+    skill.body,
+  )
+  if (match === null || !/^(?:name|description):/m.test(match[1] ?? '')) return []
+  const start = skill.text.length - skill.body.length
+  const line = skill.bodyLine + (/^\s*/.exec(skill.body)?.[0].split('\n').length ?? 1) - 1
+  return [
+    {
+      ...{ code: 'FRONTMATTER_TWICE', line, column: 1 },
+      message: 'a second block of fields follows the first one; models read it as instructions',
+      fix: 'keep one block of fields',
+      edit: {
+        kind: 'offer',
+        title: 'delete the second block',
+        edits: [{ start, end: start + match[0].length, text: '' }],
+      },
+    },
+  ]
+}
+
+/** Reports fields whose name is near to a known one. */
+export const checkFieldNames: Rule = skill =>
+  Object.keys(skill.fields.extra).flatMap(key => {
+    if (KNOWN_FIELDS.includes(key) || key.includes('.') || key.length < 4) return []
+    const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '')
+    const near = KNOWN_FIELDS.find(field => plain(field) === plain(key)) ?? findNearest(key, KNOWN_FIELDS)
+    // A field that only contains the name of another one has a meaning of its own.
+    if (near === undefined || Math.abs(plain(near).length - plain(key).length) > 2) return []
+    if (plain(near) !== plain(key) && (near.includes(key) || key.includes(near))) return []
+    return [
+      {
+        ...{ code: 'FIELD_MISSPELT', line: skill.lineOf(key), column: 1 },
+        message: `${quote(key)} is not a known field, so clients ignore it`,
+        fix: `if you mean ${quote(near)}, write it so`,
+      } as const,
+    ]
+  })
+
+/** Reports entries of `allowed-tools` that no client understands. */
+export const checkToolForms: Rule = skill => {
+  const line = skill.lineOf('allowed-tools')
+  const written = skill.head[line - 1] ?? ''
+  const isJson = /^allowed-tools:\s*["'][[{]/.test(written)
+  const faulty = skill.fields.allowedTools.filter(
+    tool => tool === '*' || /\(\s*\)/.test(tool) || count(tool, '(') !== count(tool, ')'),
+  )
+  if (faulty.length === 0 && !isJson) return []
+  const what = isJson ? 'JSON in quotes' : faulty.map(tool => quote(tool)).join(', ')
+  return [
+    {
+      ...{ code: 'TOOLS_FORM', line, column: 1 },
+      message: `no client understands ${what} in "allowed-tools"`,
+      fix: 'write names and patterns with spaces between them, for example "Read Bash(git:*)"',
+    },
+  ]
+}
+
+function count(text: string, character: string): number {
+  return text.split(character).length - 1
+}
