@@ -131,13 +131,13 @@ test('the formats for other programs name the same findings', () => {
   const github = [
     ...run('github').matchAll(/^::warning file=skills\/vat\/SKILL\.md,line=\d+,col=\d+,title=(\w+)::/gm),
   ]
-  expect(github.map(([, code]) => code).toSorted()).toEqual(expected)
+  expect(github.map(([, code = '']) => code).toSorted()).toEqual(expected)
   const sarif = JSON.parse(run('sarif')) as { runs: { results: { ruleId: string }[] }[] }
   expect(sarif.runs[0]?.results.map(({ ruleId }) => ruleId).toSorted()).toEqual(expected)
   expect(run('junit')).toMatch(/<testsuite name="stoke check" tests="2" failures="1">/)
   expect(
     [...run('markdown').matchAll(/^\| warning \| skills\/vat\/SKILL\.md:\d+ \| \[(\w+)\]/gm)]
-      .map(([, code]) => code)
+      .map(([, code = '']) => code)
       .toSorted(),
   ).toEqual(expected)
 })

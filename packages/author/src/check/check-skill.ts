@@ -154,21 +154,11 @@ function withSeverity(
 }
 
 function severityOf(code: FindingCode, usual: Severity, profiles: readonly Profile[]): Severity | 'off' {
-  const {
-    severity = usual,
-    profiles: own = [],
-    profileSeverity = 'warning',
-  }: Partial<CheckRow> = findCheck(code)
+  const { severity, profiles: own = [], profileSeverity = 'warning' }: Partial<CheckRow> = findCheck(code)
   if (own.some(each => profiles.includes(each))) return profileSeverity
   // The strict profile alone checks only what the specification says.
   const isStrict = profiles.length === 1 && profiles[0] === 'spec'
-  return isStrict && code in CHECKS && severity !== 'off'
-    ? 'off'
-    : code in CHECKS
-      ? severity
-      : severity === 'off'
-        ? 'off'
-        : usual
+  return severity === 'off' || (isStrict && code in CHECKS) ? 'off' : usual
 }
 
 /** Removes the findings that a comment of the author silences, and reports comments that silence nothing. */
