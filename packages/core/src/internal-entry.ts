@@ -5,7 +5,7 @@
 export { toMessage } from './errors.ts'
 export { mapConcurrently } from './fs/walk.ts'
 export { isInside, pathInside } from './is-inside.ts'
-export { checkOptions, findNearest, type KnownOptions, number, oneOf, whole } from './options.ts'
+export { checkOptions, findNearest, isRecord, type KnownOptions, number, oneOf, whole } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { Listeners } from './listeners.ts'
 export { Turns } from './turns.ts'
@@ -17,6 +17,14 @@ export { decodeText, decodeUnmarkedText } from './skill/text.ts'
 export { escapeControls, limitMessage, quote, quoteAll, showValue } from './quote.ts'
 
 export { findPathFault } from './skill/skill-path.ts'
+
+// For `@skillstoke/author`: words of texts, YAML, and the skills that a model sees.
+export { foldText } from './skill/text.ts'
+export { isModelInvocable } from './skill/invocation.ts'
+export { loadYaml } from './skill/yaml-text.ts'
+
+// For everything that lists files of a skill, or reports its changes, to a model: the tests of the skill.
+export { differsOnlyInTests, isTestFile } from './skill/test-files.ts'
 
 // For everything that writes or checks the files of a skill: names that no skill contains.
 export { findLeftOutIn, findLeftOutKind, isPrivateKey } from './skill/left-out-names.ts'
