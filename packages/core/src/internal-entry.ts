@@ -39,6 +39,7 @@ export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
 
 // For the command line and the API of the dev server: one answer to each question about skills.
 export type { Answering } from './answers/answering.ts'
+export { computeBudget, type SkillBudget } from './answers/budget.ts'
 export {
   DECISION_VERBS,
   type DecisionVerb,
@@ -62,6 +63,15 @@ export {
 export { type RunOutcome, type RunTarget, runTarget, USAGE_CODES } from './answers/run-script.ts'
 export { findMeant, type SkillDetail, showSkill, showSkillFile, type FileText } from './answers/show-skill.ts'
 export {
+  type CatalogSize,
+  type CatalogUse,
+  type CatalogView,
+  countEntry,
+  type SkillVisibility,
+  VISIBILITIES,
+  viewCatalog,
+} from './answers/visibility.ts'
+export {
   type DecidedRow,
   type GenerationId,
   type SkillRow,
@@ -71,11 +81,12 @@ export {
 
 // For the command line: functions that display, check and write skills.
 export { describePlace, isError } from './skill/diagnostic.ts'
+export { editDistance } from './edit-distance.ts'
 export { targetOf } from './registry/skill-report.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { sortFiles } from './skill/manifest.ts'
-export { DEFAULT_CATALOG } from './catalog/render-catalog.ts'
+export { approximateTokens, DEFAULT_CATALOG } from './catalog/render-catalog.ts'
 export { replaceFolder } from './authoring/folder-swap.ts'
 export { CAPABILITY_FORMS, checkCapabilities, findCapabilityForm } from './skill/capabilities.ts'
 
@@ -84,6 +95,7 @@ export { CATALOG_FORMAT_NAMES } from './catalog/catalog-format.ts'
 export { DUPLICATE_WINNERS } from './registry/duplicate-policy.ts'
 export { READING_CHOICES } from './skill/reading-policy.ts'
 export { EXPLANATION_STEPS } from './reader/explain-skill.ts'
+export { SKILL_STATUSES } from './registry/skill-report.ts'
 export { DEFAULT_FETCH_POLL_MS } from './source/remote-source.ts'
 
 // For the script runner and for code that calls it.
