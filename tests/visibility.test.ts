@@ -47,6 +47,8 @@ test('list, status, show, budget and dev agree on what a model sees, and hidden 
   for (const verb of ['list', 'status', 'budget']) expect(lines(verb)).toContain(line)
   expect(stoke(['show', 'skill-69', ...place]).stdout).toContain('only search finds it')
   expect(stoke(['show', 'hide', ...place]).stdout).toContain('only people invoke it')
+  expect(stoke(['why', 'hide', ...place]).stdout).toMatch(/^no +listed +hidden: only a person may invoke it/m)
+  expect(stoke(['why', 'skill-69', ...place]).stdout).toContain(`one of ${unlisted} unlisted skills`)
   await using dev = await startDev({
     root: folder.at('skills'),
     state: folder.at('state'),
