@@ -146,7 +146,11 @@ function* walk(
   yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${showValue(scope)}`]
   const skill = generation.find(name)
   if (skill !== undefined && !isModelInvocable(skill)) {
-    yield ['listed', false, `hidden: only a person may invoke it, with "/${name}": disable-model-invocation is true`]
+    yield [
+      'listed',
+      false,
+      `hidden: only a person may invoke it, with "/${name}": disable-model-invocation is true`,
+    ]
     return
   }
   const { catalog } = audience
