@@ -80,7 +80,7 @@ const BOUNDS: Readonly<Record<string, number>> = {
   '@skillstoke/core/node': 18,
   '@skillstoke/core/command': 8,
   '@skillstoke/core/testing': 9,
-  '@skillstoke/core/internal': 114,
+  '@skillstoke/core/internal': 127,
   '@skillstoke/core/internal/node': 7,
   '@skillstoke/adapters/ai-sdk': 7,
   '@skillstoke/adapters/openai-agents': 5,

@@ -38,7 +38,7 @@ export { placeOfSource } from './history/decisions.ts'
 export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
 
 // For the command line and the API of the dev server: one answer to each question about skills.
-export type { Answering } from './answers/answering.ts'
+export type { Answering, Viewing } from './answers/answering.ts'
 export { computeBudget, type SkillBudget } from './answers/budget.ts'
 export {
   DECISION_VERBS,
