@@ -380,7 +380,7 @@ test('stoke log prints author, time and reason of each decision, and every decis
   const [[, second = ''] = []] = kit.listed()
   const first = records.at(-1)?.revision.slice(7, 15)
   expect(kit.run('rollback', 'pdf', '--dry-run').stdout).toMatch(
-    /^pdf {2}[0-9a-f]{8} -> sha256:[0-9a-f]{64}: would pin the old revision; nothing was changed\n[\s\S]*^-Second\.$/m,
+    /^pdf {2}[0-9a-f]{8} -> [0-9a-f]{8}: would pin the old revision; nothing was changed\n {2}sha256:[0-9a-f]{64}\n[\s\S]*^-Second\.$/m,
   )
   expect(kit.run('rollback', 'pdf').stdout).toMatch(
     /pinned the old revision, because the source is read-only/,

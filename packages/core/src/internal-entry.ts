@@ -65,6 +65,7 @@ export {
 export { describePlace, isError } from './skill/diagnostic.ts'
 export { targetOf } from './registry/skill-report.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
+export { isRevisionSelector } from './history/find-revision.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { sortFiles } from './skill/manifest.ts'
 export { DEFAULT_CATALOG } from './catalog/render-catalog.ts'
