@@ -30,6 +30,8 @@ export interface OpenOptions {
   readonly needsState?: boolean
   /** Whether the command reports an unreadable root. If false, the command fails instead. @default false */
   readonly reportsUnreadable?: boolean
+  /** Whether named roots may be missing. @default as `serves` */
+  readonly acceptsMissing?: boolean
   /**
    * Whether this process serves the skills until it is stopped. A serving process accepts missing roots and waits for
    * them, and freezes or thaws the sources.
@@ -48,7 +50,7 @@ export interface OpenOptions {
  * standard error, at the latest when the runtime closes.
  */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
-  if (options.serves !== true)
+  if (!(options.acceptsMissing ?? options.serves))
     checkNamedRoots(config, { allowsUnreadable: options.reportsUnreadable === true })
   const { state, isStored } = await openKnownState(config.stateDirectory, options.needsState === true)
   const hasLogger = options.runtime?.logger !== undefined
