@@ -1,0 +1,36 @@
+import { type Command, Option } from 'commander'
+import { AGENT_FOLDERS } from '../config/agent-folders.ts'
+import { SKILL_TEMPLATES } from '../config/known-values.ts'
+import { act } from './act.ts'
+import { withRootOptions } from './verb-options.ts'
+
+/** Adds the verbs for the first minute: create a skill, and find out why something does not work. */
+export function addBeginVerbs(program: Command): void {
+  addNew(program)
+}
+
+function addNew(program: Command): void {
+  withRootOptions(program.command('new').aliases(['init', 'create']))
+    .description('create a skill: SKILL.md and a file for its tests')
+    .argument('<name>', 'lower-case letters, digits and hyphens')
+    .option('--what <text>', 'what the skill does')
+    .option('--when <text>', 'when an agent should use it')
+    .option('--description <text>', 'the whole description, instead of --what and --when')
+    .addOption(
+      new Option('--template <name>', 'kind of instructions (default: procedure)').choices(SKILL_TEMPLATES),
+    )
+    .addOption(
+      new Option(
+        '--agent <name>',
+        'create it in the folder of this agent, for example .claude/skills for claude-code',
+      ).choices(Object.keys(AGENT_FOLDERS)),
+    )
+    .option('--to <dir>', 'folder to create it in (default: the first root)')
+    .option('--edit', 'open SKILL.md in $VISUAL or $EDITOR')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nIn a terminal, the command asks for what is missing. It never replaces an existing folder.\n\nExamples:\n  stoke new vat-report\n  stoke new vat-report --what "Writes VAT reports" --when "somebody asks for the VAT of a month"\n  stoke new house-style --template style --agent claude-code --edit',
+    )
+    .action(act(async () => (await import('../commands/new.ts')).createSkill))
+}
