@@ -5,6 +5,7 @@ import { defined } from '@skillstoke/core/internal'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_SERVER_NAME } from '../config/defaults.ts'
 import { leadsOut } from '../config/real-path.ts'
+import type { ClientFact } from '../doctor/find-setup-faults.ts'
 import { CHECKED_VERSIONS, checkServer, type ServerCheck } from '../mcp-clients/check-server.ts'
 import { editConfig, findEntry, renderEntry, writeEdit } from '../mcp-clients/client-config.ts'
 import { CONFIG_SCOPES, type ConfigScope, type McpClientId } from '../mcp-clients/client-ids.ts'
@@ -255,6 +256,21 @@ function listInstalled(name: string): Installed[] {
     } catch {
       return [] // a file of another client that is not valid does not matter here
     }
+  })
+}
+
+/** Returns the clients that have a configuration file, and whether the file starts this program. */
+export function listClients(): readonly ClientFact[] {
+  return Object.values(MCP_CLIENTS).flatMap((client): readonly ClientFact[] => {
+    const path = listFiles(client).find(file => existsSync(file.path))?.path
+    if (path === undefined) return []
+    const installed = listInstalled(DEFAULT_SERVER_NAME).find(each => each.client === client)
+    const { id, title } = client
+    if (installed === undefined) return [{ id, title, path, state: 'not-connected' }]
+    const { server } = installed
+    const words = server.kind === 'stdio' ? [server.command, ...server.args] : []
+    const isStale = words.some(word => /[\\/]bin[\\/]stoke\.js$/.test(word) && !existsSync(word))
+    return [{ id, title, path: installed.path, state: isStale ? 'stale' : 'connected' }]
   })
 }
 

@@ -58,19 +58,21 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
   const sources = await createSources(config, options)
   const createScripts = options.runsScripts === 'required' ? createRunner : findRunner
   const scripts = options.runsScripts ? await createScripts(config, isStored) : undefined
+  const review = await settleFreeze(
+    splitSources(sources, directory(userRoot()).origin),
+    { isFrozen: config.isFrozen, serves: options.serves === true, project: findProject(config) },
+    state,
+  )
   const skills = await createSkillRuntime({
     sources,
     state,
     onDuplicate: config.onDuplicate,
-    review: await settleFreeze(
-      splitSources(sources, directory(userRoot()).origin),
-      { isFrozen: config.isFrozen, serves: options.serves === true, project: findProject(config) },
-      state,
-    ),
+    review,
     tuning: { hasher: nodeHasher },
     ...defined({ scripts }),
     ...options.runtime,
   })
+  if (review.isFrozen) frozen.add(skills)
   if (options.serves === true) await reportToFleets(skills, sources)
   return withWarnings(skills)
 }
@@ -79,6 +81,13 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
 function findProject({ file }: Config): string {
   const folder = file === undefined ? process.cwd() : dirname(file)
   return realPath(folder) ?? folder
+}
+
+const frozen = new WeakSet<SkillRuntime>()
+
+/** Returns true if changes of the roots wait for approval. */
+export function isFrozen(skills: SkillRuntime): boolean {
+  return frozen.has(skills)
 }
 
 const fleets = new WeakMap<SkillRuntime, readonly FleetSource[]>()

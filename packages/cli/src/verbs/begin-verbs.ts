@@ -2,11 +2,22 @@ import { type Command, Option } from 'commander'
 import { AGENT_FOLDERS } from '../config/agent-folders.ts'
 import { SKILL_TEMPLATES } from '../config/known-values.ts'
 import { act } from './act.ts'
-import { withRootOptions } from './verb-options.ts'
+import { withRootOptions, withSharedOptions } from './verb-options.ts'
 
 /** Adds the verbs for the first minute: create a skill, and find out why something does not work. */
 export function addBeginVerbs(program: Command): void {
   addNew(program)
+  addDoctor(program)
+}
+
+function addDoctor(program: Command): void {
+  withSharedOptions(program.command('doctor'))
+    .description('examine this setup: sources, hidden and broken skills, copies that differ, clients, limits')
+    .addHelpText(
+      'after',
+      '\nExits with 1 after an error or a warning.\n\nExamples:\n  stoke doctor\n  stoke doctor --root ./skills --json',
+    )
+    .action(act(async () => (await import('../commands/doctor.ts')).doctor))
 }
 
 function addNew(program: Command): void {
