@@ -440,6 +440,19 @@ test('stoke rollback restores the files of a local folder, and a second rollback
   expect(run('log', 'pdf').stdout.split('\n')).toHaveLength(6)
 })
 
+test.each(['disable', 'pin', 'reject'])('stoke %s with a mistyped name changes nothing', verb => {
+  using kit = new Kit()
+  kit.commit('First.')
+  kit.rows('approve', 'pdf', '--yes')
+  const before = kit.listed()
+  const { status, stderr } = kit.run(verb, 'pdf', 'nope')
+  expect([status, stderr, kit.listed()]).toEqual([
+    2,
+    expect.stringContaining('there is no skill "nope"'),
+    before,
+  ])
+})
+
 test('stoke dev prints the command that approves a held revision, and prints no detection time for decisions', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })

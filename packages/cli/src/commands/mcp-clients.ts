@@ -4,6 +4,7 @@ import { relative } from 'node:path'
 import { defined } from '@skillstoke/core/internal'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_SERVER_NAME } from '../config/defaults.ts'
+import { checkNamedRoots } from '../config/named-roots.ts'
 import { leadsOut } from '../config/real-path.ts'
 import type { ClientFact } from '../doctor/find-setup-faults.ts'
 import { CHECKED_VERSIONS, checkServer, type ServerCheck } from '../mcp-clients/check-server.ts'
@@ -119,6 +120,7 @@ export async function checkClient(
 ): Promise<Answer> {
   const client = id === undefined ? undefined : MCP_CLIENTS[id]
   const found = client === undefined ? undefined : findInstalled(client, options.name)
+  if (found === undefined && options.url === undefined) checkNamedRoots(config)
   const server = found?.server ?? toServer(config, options)
   const checks: ServerCheck[] = []
   for (const version of CHECKED_VERSIONS) {

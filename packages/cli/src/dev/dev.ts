@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { type DevServer, startDevServer } from '../server/dev-server.ts'
 import { MAX_OPEN_CHATS, Playground } from '../server/playground.ts'
-import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
+import { findRunningDev, sweepRunFiles, writeRunFile } from '../server/run-file.ts'
 import { toSessionOptions } from '../server/session-key.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { openSkills } from '../skills/open-skills.ts'
@@ -81,6 +81,7 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
       }),
     )
     const server = parts.use(await startDevServer({ config, skills, mcp, playground, countTokens }))
+    await noteOther(config)
     parts.defer(tellOthers(config, server))
     await print.start(skills)
     parts.defer(printCommands(skills, printAbove))
@@ -108,6 +109,14 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
   terminal = undefined
   printLine('stopped')
   return EXIT_OK
+}
+
+/** Says which `stoke dev` already serves the same folders. Other commands are answered by one of the two. */
+async function noteOther(config: Config): Promise<void> {
+  const other = await findRunningDev(config)
+  if (other === undefined) return
+  const { url, pid } = other.file
+  process.stderr.write(`note: process ${pid} already serves these folders at ${url}; this one is a second\n`)
 }
 
 /**

@@ -7,7 +7,10 @@ import { isGitBusy } from './git-lock.ts'
 import { NodeFileSystem } from './node-file-system.ts'
 
 export interface DirectoryOptions
-  extends Omit<FileSourceOptions, 'fileSystem' | 'root' | 'label' | 'displayRoot' | 'writable' | 'isBusy'> {
+  extends Omit<
+    FileSourceOptions,
+    'fileSystem' | 'root' | 'label' | 'displayRoot' | 'writable' | 'isBusy' | 'onMissingRoot'
+  > {
   /** Name of the source in digests and messages. @default the folder's name */
   readonly label?: string
   /** Folders outside the source's folder that links may point to, for example the roots of other sources. */
@@ -23,7 +26,8 @@ export interface DirectoryOptions
 const KNOWN: KnownOptions<DirectoryOptions> = { label: true, writable: true, ...FOLDER_OPTIONS }
 
 /**
- * Returns a source for the skills below a folder of this machine. The folder may be created later. A relative path is
+ * Returns a source for the skills below a folder of this machine. The folder may be created later. If it is missing when
+ * the source is first read, Node prints one warning, unless `onMissing` is `empty` or `throw`. A relative path is
  * resolved against the working directory at the time of the call.
  * @throws {SkillError} INVALID_OPTION for an empty path
  *
@@ -57,6 +61,7 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
     label: label ?? (basename(root) || 'root'),
     hasDirectories,
     linkRoots: (linkRoots ?? []).map(folder => toSlashes(resolve(folder))),
+    onMissingRoot: message => process.emitWarning(message, { code: 'ROOT_MISSING' }),
     isBusy: async directories => isGitBusy(directories),
   })
 }

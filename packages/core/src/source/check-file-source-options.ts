@@ -42,6 +42,7 @@ const KNOWN: KnownOptions<FileSourceOptions> = {
   displayRoot: true,
   writable: true,
   isBusy: true,
+  onMissingRoot: true,
 }
 
 /** Checks all options. @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
