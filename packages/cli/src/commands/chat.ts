@@ -91,6 +91,7 @@ async function openAgent(
       watching: 'auto',
       needsState: true,
       runsScripts: true,
+      usedBy: 'chat',
       runtime: { catalog: { countTokens, ...config.catalog } },
     }),
   )

@@ -50,7 +50,9 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     const end = parts.use(abortOnSignal())
     const catalog = { countTokens, ...config.catalog }
     const skills = parts.use(
-      await openSkills(config, { watching: 'auto', serves: true, runsScripts: true, runtime: { catalog } }),
+      await openSkills(config, {
+        ...{ watching: 'auto', serves: true, runsScripts: true, usedBy: 'dev', runtime: { catalog } },
+      }),
     )
     const tellSessions = (): void => server.state.tellSessions()
     const store = new MemoryConversationStore()

@@ -28,6 +28,7 @@ export async function openServedSkills(
 ): Promise<SkillRuntime> {
   const catalog = { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog }
   return await openSkills(config, {
+    usedBy: 'mcp',
     ...options,
     watching: 'auto',
     serves: true,

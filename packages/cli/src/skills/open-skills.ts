@@ -14,6 +14,7 @@ import { checkNamedRoots } from '../config/named-roots.ts'
 import { realPath } from '../config/real-path.ts'
 import { createRemote } from '../config/remote-config.ts'
 import { settleFreeze, splitSources } from './frozen-sources.ts'
+import { keepUsage } from './keep-usage.ts'
 import { openKnownState } from './known-state.ts'
 import { findLinkedFolders } from './named-places.ts'
 import { warnAboutState } from './state-warnings.ts'
@@ -42,6 +43,8 @@ export interface OpenOptions {
   readonly runsScripts?: boolean | 'required'
   /** Whether the agents run on this machine, so that they can use the paths of the folders. @default true */
   readonly hasDirectories?: boolean
+  /** Who uses the skills if no MCP client does, for the counts of `stoke usage`. @default uses are not counted */
+  readonly usedBy?: string
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
 
@@ -73,6 +76,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     ...options.runtime,
   })
   if (review.isFrozen) frozen.add(skills)
+  if (options.usedBy !== undefined && isStored) await keepUsage(skills, config, options.usedBy)
   if (options.serves === true) await reportToFleets(skills, sources)
   return withWarnings(skills)
 }

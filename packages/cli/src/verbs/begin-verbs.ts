@@ -2,12 +2,27 @@ import { type Command, Option } from 'commander'
 import { AGENT_FOLDERS } from '../config/agent-folders.ts'
 import { SKILL_TEMPLATES } from '../config/known-values.ts'
 import { act } from './act.ts'
-import { withRootOptions, withSharedOptions } from './verb-options.ts'
+import { parseCount, withRootOptions, withSharedOptions } from './verb-options.ts'
 
 /** Adds the verbs for the first minute: create a skill, and find out why something does not work. */
 export function addBeginVerbs(program: Command): void {
   addNew(program)
   addDoctor(program)
+  addUsage(program)
+}
+
+function addUsage(program: Command): void {
+  program
+    .command('usage')
+    .description('show how often each skill was loaded, by whom, and what was searched without a match')
+    .option('--days <count>', 'number of days, with today (default: 30, at most 90)', parseCount)
+    .option('--state <dir>', 'state directory (default: $XDG_STATE_HOME/skillstoke)')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nCounts dev, mcp, serve and chat. A count is written within ten seconds.\n\nExamples:\n  stoke usage\n  stoke usage --days 7 --json',
+    )
+    .action(act(async () => (await import('../commands/usage.ts')).usage))
 }
 
 function addDoctor(program: Command): void {
