@@ -90,7 +90,7 @@ test('stoke rollback -1 names the whole digest and refuses to run unseen, and --
   expect([refused.status, refused.stderr]).toEqual([
     2,
     expect.stringMatching(
-      /would restore sha256:\w{64}, of [\d-]+ [\d:]+ UTC; .* run: .*rollback pdf sha256:\w{64}/,
+      /would restore sha256:\w{64} of [\d-]+ [\d:]+ UTC; .* run: .*rollback pdf sha256:\w{64}/,
     ),
   ])
   expect(kit.text()).toContain('Third.')
@@ -110,7 +110,7 @@ test('stoke undo shows the last change and asks, and a second undo takes the fir
   expect(kit.ask('y\n', 'undo', 'pdf')).toContain('restored the old files')
   expect(kit.text()).toContain('Second.')
   expect(kit.run('undo', 'pdf').stderr).toMatch(
-    /to restore it without a question, run: .*undo pdf .*--yes\n$/,
+    /to restore it without a question, add --yes or run: .*rollback pdf sha256:/,
   )
   kit.run('undo', 'pdf', '--yes')
   expect(kit.text()).toContain('Third.')

@@ -48,7 +48,7 @@ test('the script of stoke new --template script runs', () => {
   run(folder, 'new', 'facts', ...ASKED, '--template', 'script')
   const script = folder.at('skills/facts/scripts/main.mjs')
   const { stdout } = spawnSync(process.execPath, [script, script], { encoding: 'utf8' })
-  expect(JSON.parse(stdout)).toMatchObject({ path: script, lines: 11 })
+  expect(JSON.parse(stdout)).toMatchObject({ path: script, lines: 8 })
 })
 
 test.each([

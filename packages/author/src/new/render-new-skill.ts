@@ -102,7 +102,7 @@ ask: []
 `
 
 interface Template {
-  /** Text of SKILL.md below the title. Holds without a change, because an author may leave it as it is. */
+  /** Lines of SKILL.md below the title. They hold without a change, because an author may leave them as they are. */
   readonly instructions: string
   readonly files?: readonly NewFile[]
 }
@@ -110,31 +110,24 @@ interface Template {
 const TEMPLATES: Readonly<Record<SkillTemplate, Template>> = {
   procedure: {
     instructions: `1. Read the request and name what is missing. Ask for it before you begin.
-2. Do the work in steps that can be checked one by one.
+2. Do the work in steps that can be checked one by one. If a step fails twice, stop and report the error message.
 3. Compare the result with the request.
 4. Report what was done, and what was left out and why.
-
-If a step fails twice, stop and report the error message.
 `,
   },
   reference: {
     instructions: `Read [references/facts.md](references/facts.md) before you answer. Quote the line that an answer comes from.
-
 If the facts do not answer the question, say so. Do not guess.
 `,
     files: [
       {
         path: 'references/facts.md',
-        text: `# Facts
-
-One fact in each line, with its source and the day on which it was checked.
-`,
+        text: '# Facts\n\nOne fact in each line, with its source and the day on which it was checked.\n',
       },
     ],
   },
   script: {
     instructions: `Run \`node scripts/main.mjs FILE\`. The script prints its result as JSON and changes no file.
-
 If the script exits with another code than 0, report its error message and do not try to do its work by hand.
 `,
     files: [
@@ -144,10 +137,7 @@ If the script exits with another code than 0, report its error message and do no
 import { readFile } from 'node:fs/promises'
 
 const [path] = process.argv.slice(2)
-if (path === undefined) {
-  console.error('usage: main.mjs FILE')
-  process.exit(2)
-}
+if (path === undefined) throw new Error('usage: main.mjs FILE')
 const text = await readFile(path, 'utf8')
 console.log(JSON.stringify({ path, lines: text.split('\\n').length, characters: text.length }))
 `,
@@ -158,8 +148,7 @@ console.log(JSON.stringify({ path, lines: text.split('\\n').length, characters: 
     instructions: `Check every item, and report the items that fail with the file and the line.
 
 - [ ] The result does what was asked, and nothing else.
-- [ ] Every claim has a source that was read.
-- [ ] Names, dates and numbers agree with their source.
+- [ ] Every claim has a source that was read. Names, dates and numbers agree with it.
 - [ ] What is not done is said.
 `,
   },
@@ -169,7 +158,6 @@ console.log(JSON.stringify({ path, lines: text.split('\\n').length, characters: 
 | rule | instead of | write |
 |---|---|---|
 | Name who acts. | The file is deleted. | The command deletes the file. |
-| One statement in a sentence. | It is fast, which is why we use it. | It is fast. We use it for that. |
 | Numbers instead of adjectives. | a very short wait | a wait of 2 seconds |
 `,
   },

@@ -7,7 +7,7 @@ import { refuseLink, rollBack } from '../skills/roll-back.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { askYes } from '../terminal/ask.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
-import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { EXIT_FINDINGS, UsageError } from '../terminal/exit-code.ts'
 import { paint, printLine, toTerminalLine } from '../terminal/output.ts'
 import { paintDiff } from '../terminal/paint-diff.ts'
 import { findProgramName, nameProgram } from '../terminal/program-name.ts'
@@ -32,41 +32,41 @@ export async function rollback(
   revision?: string,
 ): Promise<Answer> {
   const asks = revision !== undefined && isRevisionSelector(revision)
-  return await goBack('rollback', config, { ...flags, asks }, name, revision)
+  return await goBack(config, { ...flags, asks }, name, revision)
 }
 
 /** Implements `stoke undo`: shows the last change of a skill, asks, and restores the revision before it. */
 export async function undo(config: Config, flags: RollbackFlags, name: string): Promise<Answer> {
-  return await goBack('undo', config, { ...flags, asks: true }, name, undefined)
+  return await goBack(config, { ...flags, asks: true }, name, undefined)
 }
 
 async function goBack(
-  verb: 'rollback' | 'undo',
   config: Config,
   { asks, json, dryRun, yes, confirmHidden }: RollbackFlags & { readonly asks: boolean },
   name: string,
   revision: string | undefined,
 ): Promise<Answer> {
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
-  const plan = asks || dryRun ? await previewRollback(name, revision, skills, config) : undefined
-  if (plan !== undefined && (dryRun || plan.how === 'unchanged'))
-    return { json: plan.outcome, text: () => [describe(plan, PLANNED), ...plan.difference] }
-  if (plan !== undefined && !yes) {
-    if (json || !config.isInteractive) {
-      const words = [verb, name, ...(revision === undefined ? [] : [plan.to]), ...config.options]
-      const command = `${findProgramName()} ${toCommandLine([...words, ...(verb === 'undo' ? ['--yes'] : [])])}`
+  let wanted = revision
+  if (asks || dryRun) {
+    const { plan, lines, chosen } = await preview(name, revision, skills, config)
+    if (dryRun || plan.how === 'unchanged') return { json: plan, text: () => lines }
+    if (!yes && (json || !config.isInteractive)) {
+      const command = toCommandLine(['rollback', name, plan.to, ...config.options])
       throw new UsageError(
-        `this would restore ${plan.to}, ${plan.servedSince}; to restore it without a question, run: ${toTerminalLine(command)}`,
+        `this would restore ${chosen}; to restore it without a question, add --yes or run: ${findProgramName()} ${toTerminalLine(command)}`,
       )
     }
-    for (const line of [describe(plan, PLANNED), ...plan.difference]) printLine(line)
-    if (!(await askYes(`restore ${plan.to}, ${plan.servedSince}?`)))
-      return { json: plan.outcome, text: () => ['nothing was changed'], exit: EXIT_FINDINGS }
+    if (!yes) {
+      printLine(lines.join('\n'))
+      const isWanted = await askYes(`restore ${chosen}?`)
+      if (!isWanted) return { json: plan, text: () => ['nothing was changed'], exit: EXIT_FINDINGS }
+    }
+    // Restores exactly the revision that was shown, even if another one was recorded meanwhile.
+    wanted = plan.to
   }
-  // Restores exactly the revision that was shown, even if another one was recorded meanwhile.
-  const wanted = plan?.to ?? revision
   const done = await rollBack(name, defined({ revision: wanted, confirmHidden }), skills)
-  return { json: done, text: () => [nameProgram(describe(done, DONE))], exit: EXIT_OK }
+  return { json: done, text: () => [nameProgram(describe(done, DONE))] }
 }
 
 type Words = Readonly<Record<'written' | 'pinned', string>>
@@ -87,30 +87,26 @@ function describe({ skill, from, to, how }: RollbackOutcome, words: Words): stri
   return `${name}  ${showRevision(from)} -> ${showRevision(to)}: ${words[how]}\n${paint('dim', `  ${to}`)}`
 }
 
-/** What a rollback would do, and the difference that it would make. */
-interface RollbackPreview extends RollbackOutcome {
-  readonly outcome: RollbackOutcome
-  readonly difference: readonly string[]
-  /** When the revision was served, in words. */
-  readonly servedSince: string
+/** A planned rollback, and what a person sees before it. */
+interface Preview {
+  readonly plan: RollbackOutcome
+  readonly lines: readonly string[]
+  /** The whole digest, and since when it was served. */
+  readonly chosen: string
 }
 
-async function previewRollback(
+async function preview(
   target: string,
   revision: string | undefined,
   skills: SkillRuntime,
   config: Config,
-): Promise<RollbackPreview> {
+): Promise<Preview> {
   await refuseLink(target, revision, skills)
-  const outcome = await skills.history.planRollback(target, revision)
-  const { from, to, how } = outcome
-  // Compares before it prints anything, because this throws if the files are no longer stored.
-  const compared =
-    how === 'unchanged' || from === to
-      ? undefined
-      : await diffSkill(target, { from, to }, toAnswering(skills, config))
-  const difference = compared?.from === undefined ? [] : [paintDiff(compared.text)]
-  const step = (await skills.history.log(target)).find(({ revision: each }) => each === to)
-  const servedSince = step === undefined ? 'of unknown age' : `of ${formatTime(step.at)} UTC`
-  return { ...outcome, outcome, difference, servedSince }
+  const plan = await skills.history.planRollback(target, revision)
+  const { from, to, how } = plan
+  const lines = [describe(plan, PLANNED)]
+  if (how !== 'unchanged' && from !== to && from !== undefined)
+    lines.push(paintDiff((await diffSkill(target, { from, to }, toAnswering(skills, config))).text))
+  const at = (await skills.history.log(target)).find(step => step.revision === to)?.at
+  return { plan, lines, chosen: at === undefined ? to : `${to} of ${formatTime(at)} UTC` }
 }

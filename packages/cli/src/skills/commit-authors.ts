@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
-import { type Digest, type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { findLeftOutIn, findMeant } from '@skillstoke/core/internal'
 import type { RevisionRecord } from '@skillstoke/core/source'
 
@@ -25,25 +25,19 @@ export async function listHistory(name: string, skills: SkillRuntime): Promise<r
   const records = await skills.history.log(name)
   const directory = findMeant(name, skills.current, skills)?.report.directory
   const commits = directory === undefined ? [] : await listCommits(directory)
-  const blobs = new Map<Digest, string>()
   const shown: RevisionRecord[] = []
-  // Both lists begin with the newest entry. A step is never older than a commit of a later step.
-  let next = 0
   for (const record of records) {
-    const files = next < commits.length ? await listBlobs(name, record, skills, blobs) : undefined
-    const at =
-      files === undefined
-        ? -1
-        : commits.findIndex((each, index) => index >= next && isSame(each.files, files))
-    const commit = commits[at]
-    if (commit !== undefined) next = at + 1
-    shown.push(commit === undefined ? record : withCommit(record, commit))
+    const files = commits.length === 0 ? undefined : await listBlobs(name, record, skills)
+    const at = files === undefined ? -1 : commits.findIndex(commit => isSame(commit.files, files))
+    // Both lists begin with the newest entry, and a step is never older than a commit of a later step.
+    const commit = at === -1 ? undefined : commits.splice(0, at + 1).at(-1)
+    if (commit === undefined) shown.push(record)
+    else {
+      const { author, subject } = commit
+      shown.push({ ...record, author: { kind: 'commit', name: author }, note: record.note ?? subject })
+    }
   }
   return shown
-}
-
-function withCommit(record: RevisionRecord, { author, subject }: FolderCommit): RevisionRecord {
-  return { ...record, author: { kind: 'commit', name: author }, note: record.note ?? subject }
 }
 
 /** Returns git's ids of the files of a step; `undefined` if an author is known, or the files are no longer stored. */
@@ -51,33 +45,20 @@ async function listBlobs(
   name: string,
   { revision, author, event }: RevisionRecord,
   skills: SkillRuntime,
-  blobs: Map<Digest, string>,
 ): Promise<ReadonlyMap<string, string> | undefined> {
   if (revision === undefined || author.name !== undefined || event === 'decided') return undefined
   try {
     const skill = await skills.history.read(name, revision)
-    const ids = skill.files.map(
-      async file => [file.path, await findBlob(file, skill, skills, blobs)] as const,
-    )
-    return new Map(await Promise.all(ids))
+    const blobs = new Map<string, string>()
+    for (const { path } of skill.files) {
+      const bytes = await skills.readFile(skill, path)
+      blobs.set(path, createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex'))
+    }
+    return blobs
   } catch (thrown) {
     if (SkillError.isInstance(thrown)) return undefined
     throw thrown
   }
-}
-
-async function findBlob(
-  { path, digest }: Skill['files'][number],
-  skill: Skill,
-  skills: SkillRuntime,
-  blobs: Map<Digest, string>,
-): Promise<string> {
-  const known = blobs.get(digest)
-  if (known !== undefined) return known
-  const bytes = await skills.readFile(skill, path)
-  const id = createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex')
-  blobs.set(digest, id)
-  return id
 }
 
 function isSame(committed: ReadonlyMap<string, string>, files: ReadonlyMap<string, string>): boolean {
@@ -88,7 +69,7 @@ function isSame(committed: ReadonlyMap<string, string>, files: ReadonlyMap<strin
 }
 
 /** Lists the newest commits that changed a folder. Empty if the folder is in no work tree, or git is missing. */
-async function listCommits(directory: string): Promise<readonly FolderCommit[]> {
+async function listCommits(directory: string): Promise<FolderCommit[]> {
   try {
     const tree = await git(directory, 'ls-tree', '-r', '-z', 'HEAD', '.')
     const format = '--format=%x1e%an%x1f%s'
@@ -109,15 +90,14 @@ async function git(directory: string, ...words: readonly string[]): Promise<stri
   return (await run('git', args, options)).stdout
 }
 
-/** Reads lines such as `100644 blob <id> TAB <path>`. */
-function readTree(text: string): Map<string, string> {
-  const files = new Map<string, string>()
-  for (const [, id = '', path = ''] of text.matchAll(/\d+ \w+ ([0-9a-f]+)\t([^\0]+)\0/g)) files.set(path, id)
-  return files
+/** Reads entries such as `100644 blob <id> TAB <path> NUL`. */
+function readTree(text: string): ReadonlyMap<string, string> {
+  const entries = text.matchAll(/\d+ \w+ ([0-9a-f]+)\t([^\0]+)\0/g)
+  return new Map(Array.from(entries, ([, id = '', path = '']) => [path, id]))
 }
 
 /** Goes back from the files of the newest commit: each commit names the old and the new id of the files it changed. */
-function readCommits(newest: ReadonlyMap<string, string>, log: string): readonly FolderCommit[] {
+function readCommits(newest: ReadonlyMap<string, string>, log: string): FolderCommit[] {
   const files = new Map(newest)
   return log
     .split('\x1e')
