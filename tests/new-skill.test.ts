@@ -52,7 +52,7 @@ test('the script of stoke new --template script runs', () => {
 })
 
 test.each([
-  [['new', 'Vat Report', ...ASKED], /the name "Vat Report" has capital letters; use "vat-report"/],
+  [['new', 'Vat Report', ...ASKED], /skill name "Vat Report" has capital letters; use "vat-report"/],
   [['new', 'vat-report'], /say what the skill does and when to use it, for example: --what/],
   [['new', 'vat-report', '--what', 'x'], /say what the skill does and when/],
   [['new', 'vat-report', ...ASKED, '--description', 'x'], /--description replaces --what and --when/],

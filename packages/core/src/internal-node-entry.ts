@@ -6,5 +6,5 @@ export { hasGroup, isAlive, killGroup, killProcess } from './disk/process-group.
 export { removeTree } from './disk/remove-tree.ts'
 
 // For the command line, which counts for Prometheus, and for each day.
-export { openUsageLog, type UsageCount, type UsageLog } from './state/usage-log.ts'
+export { openUsageLog, type UsageCount } from './state/usage-log.ts'
 export { COUNTERS, followTelemetry } from './telemetry/follow-telemetry.ts'

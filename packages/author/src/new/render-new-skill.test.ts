@@ -43,17 +43,17 @@ describe.each(SKILL_TEMPLATES)('renderNewSkill() with the template %s', template
 })
 
 test.each([
-  ['Vat Report', 'the name "Vat Report" has capital letters; use "vat-report"'],
-  ['vat--report', 'the name "vat--report" has two hyphens in a row; use "vat-report"'],
-  ['../evil', /the name "..\/evil" has characters other than .*; use "evil"/],
-  ['', 'the name "" is empty; use "my-skill"'],
+  ['Vat Report', 'skill name "Vat Report" has capital letters; use "vat-report"'],
+  ['vat--report', 'skill name "vat--report" has two hyphens in a row; use "vat-report"'],
+  ['../evil', /skill name "..\/evil" has characters other than .*; use "evil"/],
+  ['', '"name" is missing or empty; use "my-skill"'],
 ])('renderNewSkill() refuses the name %j and names a valid one', (name, message) => {
   expect(() => renderNewSkill({ name, description })).toThrow(message)
 })
 
 test.each([
-  ['  ', /the description is empty/],
-  ['x'.repeat(1025), /the description has 1025 characters; at most 1024/],
+  ['  ', /"description" is missing or empty; say what the skill does/],
+  ['x'.repeat(1025), /"description" has 1025 characters; at most 1024/],
 ])('renderNewSkill() refuses a description of the wrong length', (text, message) => {
   const render = (): unknown => renderNewSkill({ name: 'a', description: text })
   expect(render).toThrow(SkillError)

@@ -1,5 +1,5 @@
-import { SkillError } from '@skillstoke/core'
-import { findNameFaults, MAX_DESCRIPTION_LENGTH, quote, suggestName } from '@skillstoke/core/internal'
+import { SkillError, validateSkill } from '@skillstoke/core'
+import { quote, suggestName } from '@skillstoke/core/internal'
 import { dump } from 'js-yaml'
 
 /** The kinds of instructions that a new skill can begin with. */
@@ -39,34 +39,21 @@ export interface NewFile {
  * ```
  */
 export function renderNewSkill({ name, description, template = 'procedure' }: NewSkill): readonly NewFile[] {
-  checkNewName(name)
-  const line = description.trim().replace(/\s+/g, ' ')
-  const { length } = [...line]
-  if (length === 0 || length > MAX_DESCRIPTION_LENGTH)
-    throw new SkillError(
-      'INVALID_OPTION',
-      length === 0
-        ? 'the description is empty; say what the skill does and when to use it'
-        : `the description has ${length} characters; at most ${MAX_DESCRIPTION_LENGTH} are allowed`,
-    )
   const { instructions, files = [] } = TEMPLATES[template]
-  const frontmatter = dump({ name, description: line }, { lineWidth: -1 })
+  const frontmatter = dump({ name, description: description.trim().replace(/\s+/g, ' ') }, { lineWidth: -1 })
   const title = name.charAt(0).toUpperCase() + name.slice(1).replaceAll('-', ' ')
-  return [
-    { path: 'evals/tests.yaml', text: TESTS },
-    ...files,
-    { path: 'SKILL.md', text: `---\n${frontmatter}---\n# ${title}\n\n${instructions}` },
-  ]
+  const text = `---\n${frontmatter}---\n# ${title}\n\n${instructions}`
+  const [fault] = validateSkill(new TextEncoder().encode(text))
+  if (fault === undefined)
+    return [{ path: 'evals/tests.yaml', text: TESTS }, ...files, { path: 'SKILL.md', text }]
+  const isAboutName = fault.code.startsWith('NAME') && !fault.message.includes('; use ')
+  const fix = isAboutName ? `use ${quote(suggestName(name))}` : fault.fix
+  throw new SkillError('INVALID_OPTION', fix === undefined ? fault.message : `${fault.message}; ${fix}`)
 }
 
 /** @throws {SkillError} INVALID_OPTION for a name that the format forbids, with the nearest valid name */
 export function checkNewName(name: string): void {
-  const faults = name === '' ? ['is empty'] : findNameFaults(name)
-  if (faults.length === 0) return
-  throw new SkillError(
-    'INVALID_OPTION',
-    `the name ${quote(name)} ${faults[0]}${/; use /.test(faults[0] ?? '') ? '' : `; use ${quote(suggestName(name))}`}`,
-  )
+  renderNewSkill({ name, description: 'Checks a name. Use when a name is checked.' })
 }
 
 /**

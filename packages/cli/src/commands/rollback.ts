@@ -1,5 +1,5 @@
 import type { RollbackOutcome, SkillRuntime } from '@skillstoke/core'
-import { defined, diffSkill, isRevisionSelector } from '@skillstoke/core/internal'
+import { defined, diffSkill } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { openSkills } from '../skills/open-skills.ts'
@@ -31,7 +31,8 @@ export async function rollback(
   name: string,
   revision?: string,
 ): Promise<Answer> {
-  const asks = revision !== undefined && isRevisionSelector(revision)
+  // Digits name a revision themselves. Everything else chooses one from the list.
+  const asks = revision !== undefined && !/^(sha256:)?[0-9a-f]+$/i.test(revision)
   return await goBack(config, { ...flags, asks }, name, revision)
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Digest } from '../skill/digest.ts'
-import { findRevision, isRevisionSelector, listServed } from './find-revision.ts'
+import { findRevision } from './find-revision.ts'
 import type { RevisionRecord } from './revision-log.ts'
 
 const digest = (letter: string): Digest => `sha256:${letter.repeat(64)}`
@@ -61,22 +61,12 @@ describe('findRevision()', () => {
   })
 })
 
-test('isRevisionSelector() is true only for texts that are no digits of a digest', () => {
-  const texts = [
-    '-1',
-    'yesterday',
-    '2026-11-24',
-    '2026-11-24 10:00',
-    '20261124',
-    'abcd',
-    `sha256:${'a'.repeat(64)}`,
+test('-1 skips a revision that was stopped and served again', () => {
+  const records = [
+    step('2026-11-25T00:00', 'live', A),
+    step('2026-11-24T00:00', 'removed'),
+    step('2026-11-23T00:00', 'live', A),
+    step('2026-11-22T00:00', 'live', B),
   ]
-  expect(texts.filter(isRevisionSelector)).toEqual(texts.slice(0, 4))
-})
-
-test('listServed() lists a revision that was stopped and served again once', () => {
-  expect(listServed(RECORDS)).toEqual([A, B, A])
-  expect(
-    listServed([step('2026-11-25', 'live', A), step('2026-11-24', 'removed'), step('2026-11-23', 'live', A)]),
-  ).toEqual([A])
+  expect(find('-1', A, records)).toBe(B)
 })

@@ -15,11 +15,6 @@ export interface RevisionChoice {
 const DAY_MS = 24 * 60 * 60 * 1000
 const DATE = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d))?$/
 
-/** Whether a text chooses from the list of revisions: `-1`, `yesterday` or a date. Such a text is never a digest. */
-export function isRevisionSelector(text: string): boolean {
-  return /^-\d+$/.test(text) || text === 'yesterday' || DATE.test(text)
-}
-
 /**
  * Returns the revision that a text means: a whole digest, its first digits, `-1` for the revision that was served before
  * the present one, or a date for the revision that was served at the end of that day in UTC.
@@ -32,7 +27,7 @@ export function findRevision(text: string, choice: RevisionChoice): Digest {
 }
 
 /** Returns the revisions that were served, newest first. A revision that was served again is listed again. */
-export function listServed(records: readonly RevisionRecord[]): readonly Digest[] {
+function listServed(records: readonly RevisionRecord[]): readonly Digest[] {
   const served = records.flatMap(({ event, revision }) => (event === 'live' ? (revision ?? []) : []))
   return served.filter((revision, index) => revision !== served[index - 1])
 }
