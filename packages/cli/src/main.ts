@@ -21,7 +21,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? EXIT_OK : EXIT_USAGE)
   })
-  silenceWarnings()
+  silenceSqlite()
   const program = createProgram()
   try {
     await program.parseAsync([...argv])
@@ -30,16 +30,11 @@ export async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/**
- * Suppresses the warning that Node 22 prints when SQLite is loaded, and the warning about missing roots, because default
- * roots are often missing and each verb reports missing roots in its own words.
- */
-function silenceWarnings(): void {
+/** Suppresses the warning that Node 22 prints when SQLite is loaded. */
+function silenceSqlite(): void {
   const emitWarning = process.emitWarning.bind(process) as (...args: readonly unknown[]) => void
   process.emitWarning = (...args: readonly unknown[]): void => {
-    const [text, options] = args as [unknown, { readonly code?: unknown } | undefined]
-    const isMissingRoot = options?.code === 'ROOT_MISSING'
-    if (!isMissingRoot && !String(text).startsWith('SQLite is an experimental feature')) emitWarning(...args)
+    if (!String(args[0]).startsWith('SQLite is an experimental feature')) emitWarning(...args)
   }
 }
 

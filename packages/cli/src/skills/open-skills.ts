@@ -147,6 +147,8 @@ async function createSources(
       reading: config.reading,
       hasDirectories,
       linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots, ...linked],
+      // Each verb reports missing roots in its own words, and default roots are often missing.
+      onMissingRoot: () => undefined,
       // Needed by `stoke rollback`.
       writable: true,
     }),

@@ -7,10 +7,7 @@ import { isGitBusy } from './git-lock.ts'
 import { NodeFileSystem } from './node-file-system.ts'
 
 export interface DirectoryOptions
-  extends Omit<
-    FileSourceOptions,
-    'fileSystem' | 'root' | 'label' | 'displayRoot' | 'writable' | 'isBusy' | 'onMissingRoot'
-  > {
+  extends Omit<FileSourceOptions, 'fileSystem' | 'root' | 'label' | 'displayRoot' | 'writable' | 'isBusy'> {
   /** Name of the source in digests and messages. @default the folder's name */
   readonly label?: string
   /** Folders outside the source's folder that links may point to, for example the roots of other sources. */
@@ -26,8 +23,8 @@ export interface DirectoryOptions
 const KNOWN: KnownOptions<DirectoryOptions> = { label: true, writable: true, ...FOLDER_OPTIONS }
 
 /**
- * Returns a source for the skills below a folder of this machine. The folder may be created later. If it is missing when
- * the source is first read, Node prints one warning, unless `onMissing` is `empty` or `throw`. A relative path is
+ * Returns a source for the skills below a folder of this machine. The folder may be created later. Unless
+ * `onMissingRoot` is given, Node prints one warning if the folder is missing when the source is first read. A relative path is
  * resolved against the working directory at the time of the call.
  * @throws {SkillError} INVALID_OPTION for an empty path
  *
@@ -37,9 +34,9 @@ const KNOWN: KnownOptions<DirectoryOptions> = { label: true, writable: true, ...
  * import { directory } from '@skillstoke/core/node'
  *
  * await using skills = await createSkillRuntime({
- *   sources: [directory('./skills', { label: 'mine', writable: true }), directory('./more')],
+ *   sources: [directory('./skills', { label: 'mine', writable: true })],
  * })
- * console.log(skills.status().map(({ label }) => label)) // prints [ 'mine', 'more' ]
+ * console.log(skills.status().map(({ label }) => label)) // prints [ 'mine' ]
  * ```
  */
 export function directory(path: string, options: DirectoryOptions = {}): SkillSource {
@@ -53,6 +50,7 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
   const { label, linkRoots, hasDirectories = true, writable, ...rest } = options
   const fileSystem = new NodeFileSystem()
   return new FileSource({
+    onMissingRoot: message => process.emitWarning(message, { code: 'ROOT_MISSING' }),
     ...rest,
     fileSystem,
     ...(writable === true ? { writable: fileSystem } : {}),
@@ -61,7 +59,6 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
     label: label ?? (basename(root) || 'root'),
     hasDirectories,
     linkRoots: (linkRoots ?? []).map(folder => toSlashes(resolve(folder))),
-    onMissingRoot: message => process.emitWarning(message, { code: 'ROOT_MISSING' }),
     isBusy: async directories => isGitBusy(directories),
   })
 }

@@ -26,6 +26,7 @@ export const FOLDER_OPTIONS: KnownOptions<FolderOptions> = {
   layout: LAYOUT_OPTIONS,
   reading: READING_OPTIONS,
   onMissing: oneOf(MISSING_ROOT_POLICIES),
+  onMissingRoot: true,
   watching: oneOf(WATCHING_MODES),
   reconcileMs: number(1, LONGEST_TIMER_MS),
   pollMs: number(1, LONGEST_TIMER_MS),
@@ -42,7 +43,6 @@ const KNOWN: KnownOptions<FileSourceOptions> = {
   displayRoot: true,
   writable: true,
   isBusy: true,
-  onMissingRoot: true,
 }
 
 /** Checks all options. @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */

@@ -76,7 +76,7 @@ export interface FileSourceOptions {
 /** The options of a source that do not depend on where its folder is. */
 export type FolderOptions = Omit<
   FileSourceOptions,
-  'fileSystem' | 'root' | 'label' | 'displayRoot' | 'writable' | 'isBusy' | 'onMissingRoot'
+  'fileSystem' | 'root' | 'label' | 'displayRoot' | 'writable' | 'isBusy'
 >
 
 export const DEFAULT_RECONCILE_MS = 30_000
