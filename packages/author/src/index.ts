@@ -85,3 +85,14 @@ export {
   type TriggerTrial,
   type TriggerTrials,
 } from './trials/trigger-trials.ts'
+
+// For programs that create skills.
+export {
+  checkNewName,
+  describeNewSkill,
+  type NewFile,
+  type NewSkill,
+  renderNewSkill,
+  SKILL_TEMPLATES,
+  type SkillTemplate,
+} from './new/render-new-skill.ts'

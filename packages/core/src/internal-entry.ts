@@ -13,6 +13,7 @@ export { defined } from './defined.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
 export { mayRun, type ScriptEnding } from './skill/program-file.ts'
+export { suggestName } from './skill/skill-name.ts'
 export { decodeText, decodeUnmarkedText } from './skill/text.ts'
 export { escapeControls, limitMessage, quote, quoteAll, showValue } from './quote.ts'
 

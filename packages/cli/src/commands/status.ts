@@ -31,7 +31,7 @@ export async function status(config: Config): Promise<Answer> {
         source.label,
         source.mode,
         String(source.skills),
-        source.lastError ?? source.reason ?? describeVersion(source.version),
+        source.lastError ?? (source.isMissing ? 'missing' : source.reason) ?? describeVersion(source.version),
       ])
       yield formatTable([['ROOT', 'LABEL', 'MODE', 'SKILLS', 'NOTE'], ...rows])
       for (const source of sources) yield* source.diagnostics.map(each => formatDiagnostic(each))
