@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 
 interface SourceTextProps {
   readonly text: string
-  readonly findings: readonly Diagnostic[]
+  readonly findings: readonly Diagnostic<string>[]
 }
 
 /** Renders a text with line numbers, and each diagnostic below the line that it names. */

@@ -48,7 +48,8 @@ function withWholePath(finding: Diagnostic, { directory }: SkillReport): Diagnos
     : { ...finding, path: resolve(finding.path) }
 }
 
-function isReviewed({ source }: SkillReport, skills: SkillRuntime): boolean {
+/** Whether somebody else may change the source of a report. */
+export function isReviewed({ source }: SkillReport, skills: SkillRuntime): boolean {
   return skills.status().some(({ label, trust }) => label === source && trust === 'review')
 }
 

@@ -8,6 +8,7 @@ import {
   shortDigest,
 } from '@skillstoke/core/internal'
 import type { NotSkills } from '@skillstoke/core/source'
+import { judgeRows, toSetting } from '../check/skill-findings.ts'
 import { type Config, findingsOf, isAboutStore, isFailure, pathsOf } from '../config/config.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
 import { toViewing } from '../skills/viewing.ts'
@@ -47,10 +48,14 @@ export async function list(config: Config, flags: ListFlags): Promise<Answer> {
         const [skills, notSkills] = await Promise.all([client.skills(), client.notSkills()])
         return { ...skills, notSkills: expectedOf(notSkills) }
       },
-      scan: async skills => ({
-        ...(await listSkills(toViewing(skills, config))),
-        notSkills: expectedOf(await listNotSkills(skills)),
-      }),
+      scan: async skills => {
+        const listed = await listSkills(toViewing(skills, config))
+        return {
+          ...listed,
+          skills: await judgeRows(listed.skills, toSetting(skills, config)),
+          notSkills: expectedOf(await listNotSkills(skills)),
+        }
+      },
     },
     { reportsUnreadable: true },
   )

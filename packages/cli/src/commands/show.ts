@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import type { SkillExplanation } from '@skillstoke/core'
 import { defined, type SkillDetail, shortDigest, showSkill } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
+import { judgeRows, toSetting } from '../check/skill-findings.ts'
 import { ApiError } from '../client/api-error.ts'
 import type { Config } from '../config/config.ts'
 import { toAnswering } from '../skills/answering.ts'
@@ -40,7 +41,11 @@ export async function show(config: Config, { revision, copyTo }: ShowFlags, aske
           if (explanation !== undefined && explanation.steps[0]?.ok !== true) return explanation
           throw thrown
         }),
-      scan: async skills => await showSkill(name, toAnswering(skills, config), defined({ revision })),
+      scan: async skills => {
+        const shown = await showSkill(name, toAnswering(skills, config), defined({ revision }))
+        if ('steps' in shown) return shown
+        return { ...shown, skills: await judgeRows(shown.skills, toSetting(skills, config)) }
+      },
     },
     { needsState: revision !== undefined },
   )

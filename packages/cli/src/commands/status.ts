@@ -1,6 +1,7 @@
 import { SkillError, type SkillStatus } from '@skillstoke/core'
 import { countSkills, type SourcesStatus, shortDigest, viewCatalog } from '@skillstoke/core/internal'
 import { childProcesses } from '@skillstoke/scripts'
+import { judgeStatuses, toSetting } from '../check/skill-findings.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
 import { toViewing } from '../skills/viewing.ts'
@@ -14,8 +15,13 @@ export async function status(config: Config): Promise<Answer> {
     config,
     {
       ask: async client => await client.status(),
-      scan: skills => ({
-        ...countSkills(skills, pathsOf(config)),
+      scan: async skills => ({
+        ...countSkills(
+          skills,
+          pathsOf(config),
+          skills.current,
+          await judgeStatuses(toSetting(skills, config)),
+        ),
         catalog: viewCatalog(toViewing(skills, config)).use,
       }),
     },

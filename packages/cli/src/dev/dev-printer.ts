@@ -16,9 +16,11 @@ import {
   quoteAll,
   shortDigest,
   targetOf,
+  toMessage,
   type Viewing,
   viewCatalog,
 } from '@skillstoke/core/internal'
+import { judge, type SkillFindings } from '../check/skill-findings.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../server/save-age.ts'
@@ -76,6 +78,8 @@ export class DevPrinter {
   /** Whether the next model call follows a notice. */
   #hasNotice = false
   #isReasoning = false
+  /** Checks the skills. Absent in a chat. */
+  #findings: SkillFindings | undefined
   /** What new conversations saw after the last update. Absent in a chat, which has a catalog of its own. */
   #seen: { readonly viewing: Viewing; readonly view: CatalogView } | undefined
 
@@ -83,7 +87,8 @@ export class DevPrinter {
     this.#options = options
   }
 
-  async start(viewing: Viewing): Promise<void> {
+  async start(viewing: Viewing, findings?: SkillFindings): Promise<void> {
+    this.#findings = findings
     const { print, config } = this.#options
     const { skills } = viewing
     const view = viewCatalog(viewing)
@@ -116,7 +121,7 @@ export class DevPrinter {
     if (note !== undefined) print(`  ${note}`)
     for (const report of reports.slice(0, MAX_SKILL_LINES))
       if (report.status === 'broken') this.#rejected(report)
-      else if (report.status === 'warning') this.#noted(report)
+      else await this.#noted(report)
     const commands = skills.scripts.list().length
     if (commands > 0) {
       const { kind, detail } = await skills.scripts.containment()
@@ -157,8 +162,12 @@ export class DevPrinter {
     for (const change of update.changes) print(this.#describeChange(change, update))
     for (const report of update.reports) {
       if (report.status === 'broken') this.#rejected(report, seenAt)
-      else if (report.status !== 'ok') this.#noted(report)
-      else if (wasBroken(report, update.previous) && !update.changes.some(({ name }) => name === report.name))
+      else void this.#noted(report)
+      if (
+        report.status === 'ok' &&
+        wasBroken(report, update.previous) &&
+        !update.changes.some(({ name }) => name === report.name)
+      )
         print(`${paint('green', 'FIXED')} ${toTerminalText(report.name)}`)
     }
     const { previous, generation } = update
@@ -305,7 +314,7 @@ export class DevPrinter {
 
   async #describeSkill(report: SkillReport, skills: SkillRuntime, view: CatalogView): Promise<string[]> {
     const { countTokens, config } = this.#options
-    const status = paintStatus(report.status)
+    const status = paintStatus(judge(report, await this.#findings?.check(report)).status)
     const name = toTerminalText(report.name)
     if (report.serving === undefined) return [status, name, '-', '']
     const skill = await skills.load(report.name)
@@ -347,14 +356,21 @@ export class DevPrinter {
       this.#finding(paint('red', 'REJECTED'), each, `. ${stays}.${speed}`)
   }
 
-  #noted(report: SkillReport): void {
-    const found = withApproveCommand({ ...report, target: targetOf(report) }, this.#options.config)
-    for (const each of found.filter(({ severity }) => severity === 'warning'))
-      this.#finding(paintStatus(report.status), each)
+  /** Prints the warnings about a skill. The check reads its files, so a newer save may overtake it. */
+  async #noted(report: SkillReport): Promise<void> {
+    const { config, print } = this.#options
+    try {
+      const { status, diagnostics } = judge(report, await this.#findings?.check(report))
+      const found = withApproveCommand({ ...report, diagnostics, target: targetOf(report) }, config)
+      for (const each of found.filter(({ severity }) => severity !== 'info'))
+        this.#finding(paintStatus(status), each)
+    } catch (thrown) {
+      print(`${toTerminalText(report.name)} cannot be checked: ${toTerminalText(toMessage(thrown))}`)
+    }
   }
 
   /** Prints a diagnostic and its fix. */
-  #finding(title: string, diagnostic: Diagnostic, end = ''): void {
+  #finding(title: string, diagnostic: Diagnostic<string>, end = ''): void {
     const { print, config } = this.#options
     const { message, fix } = diagnostic
     const place = formatPlace(diagnostic)

@@ -21,6 +21,7 @@ import { abortOnSignal } from '../terminal/signals.ts'
 import { printCommands } from './command-printer.ts'
 import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
+import { FixKey } from './fix-key.ts'
 import { actOnKey, KEYS } from './key-actions.ts'
 import { createBrowserOpener } from './open-in-browser.ts'
 
@@ -86,7 +87,7 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     await noteOther(config)
     parts.defer(tellOthers(config, server))
     const answering = toAnswering(skills, config, measureExactly)
-    await print.start(answering)
+    await print.start(answering, server.state.findings)
     parts.defer(printCommands(skills, printAbove))
     parts.defer(async () => await turns.close())
     parts.defer(
@@ -96,10 +97,13 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
       }),
     )
     if (config.isInteractive) {
+      const fix = new FixKey(skills, server.state.findings, printAbove)
       const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))
       const onKey = (key: string): void => {
         const { pageUrl } = server
-        void actOnKey(key, { answering, print, printLine: printAbove, terminal, turns, end, opener, pageUrl })
+        void actOnKey(key, {
+          ...{ answering, print, printLine: printAbove, terminal, turns, end, opener, pageUrl, fix },
+        })
       }
       terminal = parts.use(new ChatTerminal({ prompt: 'ask: ', signal: end.signal, onKey }))
     }

@@ -4,6 +4,7 @@ import type { ChatTerminal } from '../terminal/chat-terminal.ts'
 import { paint, toTerminalText } from '../terminal/output.ts'
 import type { DemoTurns } from './demo-turns.ts'
 import type { DevPrinter } from './dev-printer.ts'
+import type { FixKey } from './fix-key.ts'
 import type { BrowserOpener } from './open-in-browser.ts'
 
 export interface KeyTargets {
@@ -15,11 +16,12 @@ export interface KeyTargets {
   readonly end: AbortController
   readonly opener: BrowserOpener
   readonly pageUrl: string
+  readonly fix: FixKey
 }
 
 export const KEYS: string = paint(
   'dim',
-  'keys: h help, o open the page, r reload, c clear, d difference of the last change, a ask the agent, q quit',
+  'keys: h help, o open the page, r reload, c clear, d difference of the last change, f fix findings, a ask the agent, q quit',
 )
 
 /** Runs the action of a key. If the action fails, prints the reason, and the server continues. */
@@ -33,6 +35,7 @@ export async function actOnKey(key: string, targets: KeyTargets): Promise<void> 
     else if (key === 'c') printLine('\u001b[2J\u001b[3J\u001b[H')
     else if (key === 'd')
       printLine(toTerminalText(await describeLastChange(print.lastUpdate, answering)).trimEnd())
+    else if (key === 'f') await targets.fix.press()
     else if (key === 'a') await ask(targets)
   } catch (thrown) {
     printLine(`${key}: ${toTerminalText(toMessage(thrown))}`)

@@ -16,6 +16,7 @@ import {
   type Viewing,
   viewCatalog,
 } from '@skillstoke/core/internal'
+import { judge, SkillFindings, toSetting } from '../check/skill-findings.ts'
 import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
@@ -48,6 +49,7 @@ export class LiveState {
   readonly #views = new WeakMap<Generation, CatalogView>()
   readonly #version = readVersion()
   readonly #tokens: TokenCounts
+  readonly findings: SkillFindings
   readonly #rows: SkillRows
   readonly #timeline: TimelineEntry[] = []
   readonly #stops: readonly (() => void)[]
@@ -64,6 +66,7 @@ export class LiveState {
       ...{ skills, countTokens, format: catalog.format },
       onCounted: () => this.#refreshRows(),
     })
+    this.findings = new SkillFindings(toSetting(skills, options.config), () => this.#refreshRows())
     this.#rows = new SkillRows()
     this.#told = skills.current
     this.#rows.replace(this.#toRows(this.#told))
@@ -147,7 +150,7 @@ export class LiveState {
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     clearTimeout(this.#using)
-    await this.#tokens.close()
+    await Promise.all([this.#tokens.close(), this.findings.close()])
   }
 
   #onUpdate(update: RegistryUpdate): void {
@@ -188,7 +191,8 @@ export class LiveState {
     const skill = report.serving === undefined ? undefined : generation.find(report.name)
     const usage = this.#skills.usageOf(report.name)
     const row = skill === undefined ? toRow(report) : toRow(report, this.#tokens.get(skill), usage)
-    return { ...row, visibility: this.#viewOf(generation).visibilityOf(report) }
+    const visibility = this.#viewOf(generation).visibilityOf(report)
+    return { ...judge(row, this.findings.get(report)), visibility }
   }
 
   /** Returns what new conversations see. Computes it once for each generation, because every row needs it. */
@@ -203,7 +207,12 @@ export class LiveState {
     return {
       ...{ startId, pid: process.pid, version: this.#version },
       ...{ stateDirectory: config.stateDirectory, model: playground.model },
-      ...countSkills(this.#skills, pathsOf(config), generation),
+      ...countSkills(
+        this.#skills,
+        pathsOf(config),
+        generation,
+        report => judge(report, this.findings.get(report)).status,
+      ),
       catalog: this.#viewOf(generation).use,
     }
   }

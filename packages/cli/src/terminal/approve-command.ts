@@ -11,7 +11,7 @@ export interface WaitingSkill {
   /** `source/name`, or another identifier that names only this folder. */
   readonly target: string
   readonly revision?: string | null | undefined
-  readonly diagnostics: readonly Diagnostic[]
+  readonly diagnostics: readonly Diagnostic<string>[]
 }
 
 /**
@@ -25,7 +25,9 @@ export function toApproveCommand(skill: WaitingSkill, { options }: Config): stri
 }
 
 /** Returns the diagnostics about invisible text and about names that look like other names. */
-export function doubtsAbout({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): readonly Diagnostic[] {
+export function doubtsAbout({
+  diagnostics,
+}: Pick<WaitingSkill, 'diagnostics'>): readonly Diagnostic<string>[] {
   return diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT' || code === 'NAME_LOOKALIKE')
 }
 
@@ -38,7 +40,7 @@ export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): bo
  * Returns the diagnostics of a skill. In the diagnostic REVISION_HELD, adds the commands to the fix. They
  * repeat the options of the running command.
  */
-export function withApproveCommand(skill: WaitingSkill, config: Config): readonly Diagnostic[] {
+export function withApproveCommand(skill: WaitingSkill, config: Config): readonly Diagnostic<string>[] {
   const { diagnostics, revision } = skill
   return diagnostics.map(each =>
     each.code === 'REVISION_HELD' && revision ? { ...each, fix: describeReview(skill, config) } : each,

@@ -66,17 +66,19 @@ export async function listSkills(
 /**
  * Returns the number of skills with each status, and the state of each source. `paths` contains one path per source, in
  * the same order.
+ * @param statusOf returns the status of a report, for a caller that checks skills
  */
 export function countSkills(
   skills: SkillRuntime,
   paths: readonly string[],
   generation: Generation = skills.current,
+  statusOf: (report: SkillReport) => SkillStatus = report => report.status,
 ): SkillCounts {
   const counts = Object.fromEntries(SKILL_STATUSES.map(status => [status, 0])) as Record<SkillStatus, number>
   const found = new Map<string, number>()
-  for (const { status, source } of generation.reports()) {
-    counts[status]++
-    found.set(source, (found.get(source) ?? 0) + 1)
+  for (const report of generation.reports()) {
+    counts[statusOf(report)]++
+    found.set(report.source, (found.get(report.source) ?? 0) + 1)
   }
   const sources = skills.status().map((source, index) => ({
     ...source,

@@ -50,7 +50,7 @@ export interface FolderRow {
   readonly status: SkillStatus
   /** Other folders with the same content, in order of precedence. */
   readonly copies: readonly { readonly source: string; readonly location: string }[]
-  readonly diagnostics: readonly Diagnostic[]
+  readonly diagnostics: readonly Diagnostic<string>[]
   /** Null while the tokens are being counted, and for a skill that is not served. */
   readonly tokens: SkillTokens | null
   /** Uses of the skill in this process. Null if the skill was not used since the process started. */
