@@ -84,8 +84,8 @@ export class CheckedSkill {
       extra: value?.extra ?? {},
       compatibility: value?.compatibility ?? '',
     }
-    this.bodyLine = value?.bodyLine ?? 1
     const lines = this.text.split('\n')
+    this.bodyLine = value?.bodyLine ?? findBodyLine(lines)
     this.head = lines.slice(0, this.bodyLine - 1).map(line => line.replace(/\r$/, ''))
     this.body = lines.slice(this.bodyLine - 1).join('\n')
     this.files = new Map((given.files ?? []).map(file => [file.path, file]))
@@ -106,4 +106,11 @@ export class CheckedSkill {
   async read(path: string): Promise<string | undefined> {
     return await this.given.read?.(path)
   }
+}
+
+/** Returns the line below the frontmatter if its fields cannot be read, for example because the description is missing. */
+function findBodyLine(lines: readonly string[]): number {
+  const isDelimiter = (line = ''): boolean => /^\ufeff?---[ \t]*\r?$/.test(line)
+  const close = isDelimiter(lines[0]) ? lines.findIndex((line, index) => index > 0 && isDelimiter(line)) : -1
+  return close < 0 ? 1 : close + 2
 }
