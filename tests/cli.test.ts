@@ -606,7 +606,6 @@ describe('the command line', () => {
     [['unknown']],
     [['list', '--nonsense']],
     [['show']],
-    [['validate']],
     [['render', '--max-tokens', 'many']],
     [['list', '--root', '']],
   ])('the program rejects %j as a usage error', args => {

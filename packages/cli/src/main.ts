@@ -5,6 +5,7 @@ import { findStateDirectory } from './config/state-place.ts'
 import { readVersion } from './config/version.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './terminal/exit-code.ts'
 import { nameProgram } from './terminal/program-name.ts'
+import { addAuthorVerbs } from './verbs/author-verbs.ts'
 import { addChatVerbs } from './verbs/chat-verbs.ts'
 import { addFleetVerbs } from './verbs/fleet-verbs.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
@@ -77,6 +78,7 @@ Examples:
   stoke chat                     talk with an agent that uses the skills, while you edit them
   stoke mcp --root ./skills      serve the skills to an MCP client over standard input and output
   stoke list                     list all skills, including broken ones
+  stoke check                    report what is wrong with the skills, and how to correct it
   stoke run git.status           run a command of a skill with its newest code
   stoke why pdf                  show where a skill stopped on its way to a conversation
   stoke pending                  list the changes that wait for approval
@@ -95,6 +97,7 @@ Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
   addMcpVerbs(program)
   addChatVerbs(program)
   addLookVerbs(program)
+  addAuthorVerbs(program)
   addRunVerbs(program)
   addTrustVerbs(program)
   addProjectVerbs(program)

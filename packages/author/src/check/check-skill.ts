@@ -98,10 +98,11 @@ function listCoreFindings(skill: CheckedSkill, profiles: readonly Profile[]): re
   const { path, bytes, directoryName } = skill.given
   const strict = validateSkill(bytes, { path, ...(directoryName === undefined ? {} : { directoryName }) })
   const isInvalid = strict.some(({ severity }) => severity === 'error')
-  return [
-    ...strict,
-    ...skill.diagnostics.filter(each => each.path !== path || (each.severity === 'error' && !isInvalid)),
-  ]
+  const isAboutScripts = /^(?:SCRIPT|IMPORT|COMMAND|CAPABILITY)_/
+  const others = skill.diagnostics.filter(
+    each => each.path !== path || isAboutScripts.test(each.code) || (each.severity === 'error' && !isInvalid),
+  )
+  return [...strict, ...others]
 }
 
 type Reported = Omit<Finding, 'page'>
@@ -113,15 +114,26 @@ function toDiagnostic({ file, ...found }: Found, { given }: CheckedSkill): Repor
 }
 
 function toFinding(reported: Reported | Diagnostic, skill: CheckedSkill): Finding {
+  const isOwn = reported.code in CHECKS || reported.path !== skill.given.path
+  const edit = isOwn ? undefined : findCoreEdit(reported as Diagnostic, skill)
+  return withPage(edit === undefined ? reported : { ...reported, edit })
+}
+
+function withPage(reported: Reported | Diagnostic): Finding {
   const { code } = reported
-  const edit = 'edit' in reported ? reported.edit : undefined
-  const offered =
-    edit ??
-    (code in CHECKS || reported.path !== skill.given.path
-      ? undefined
-      : findCoreEdit(reported as Diagnostic, skill))
-  const page = code in CHECKS ? `${PAGES}/checks.md#${code.toLowerCase()}` : `${PAGES}/diagnostics.md`
-  return { ...reported, ...(offered === undefined ? {} : { edit: offered }), page }
+  const page = code in CHECKS ? `checks.md#${code.toLowerCase()}` : 'diagnostics.md'
+  return { ...reported, page: `${PAGES}/${page}` }
+}
+
+/**
+ * Gives findings their severities and pages, without a look at a text. Used for findings of the core whose skill cannot be read,
+ * for example because its files are still on another machine.
+ */
+export function toFindings(
+  found: readonly (Reported | Diagnostic)[],
+  options: CheckOptions = {},
+): readonly Finding[] {
+  return found.flatMap(each => withSeverity(withPage(each), options))
 }
 
 /** A single zero-width character is invisible, but cannot hide a sentence. */
@@ -142,21 +154,11 @@ function withSeverity(
 }
 
 function severityOf(code: FindingCode, usual: Severity, profiles: readonly Profile[]): Severity | 'off' {
-  const {
-    severity = usual,
-    profiles: own = [],
-    profileSeverity = 'warning',
-  }: Partial<CheckRow> = findCheck(code)
+  const { severity, profiles: own = [], profileSeverity = 'warning' }: Partial<CheckRow> = findCheck(code)
   if (own.some(each => profiles.includes(each))) return profileSeverity
   // The strict profile alone checks only what the specification says.
   const isStrict = profiles.length === 1 && profiles[0] === 'spec'
-  return isStrict && code in CHECKS && severity !== 'off'
-    ? 'off'
-    : code in CHECKS
-      ? severity
-      : severity === 'off'
-        ? 'off'
-        : usual
+  return severity === 'off' || (isStrict && code in CHECKS) ? 'off' : usual
 }
 
 /** Removes the findings that a comment of the author silences, and reports comments that silence nothing. */

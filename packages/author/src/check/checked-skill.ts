@@ -1,4 +1,5 @@
 import { type Diagnostic, parseSkill } from '@skillstoke/core'
+import { decodeText } from '@skillstoke/core/internal'
 import { type Markdown, readMarkdown } from './markdown.ts'
 
 /** One file of a skill, as a check sees it. */
@@ -49,8 +50,6 @@ export interface CheckedFields {
   readonly compatibility: string
 }
 
-const DECODER = new TextDecoder('utf-8', { ignoreBOM: true })
-
 /** A skill with its parsed text. */
 export class CheckedSkill {
   readonly given: SkillToCheck
@@ -61,7 +60,7 @@ export class CheckedSkill {
   readonly isReadable: boolean
   /** The findings of the core. */
   readonly diagnostics: readonly Diagnostic[]
-  /** The first line of the body, counted from 1. */
+  /** The first line of the body, counted from 1. It is 1 if there are no fields. */
   readonly bodyLine: number
   readonly body: string
   /** The lines above the body. */
@@ -73,7 +72,7 @@ export class CheckedSkill {
     const { bytes, directoryName, path } = given
     const parsed = parseSkill(bytes, { path, ...(directoryName === undefined ? {} : { directoryName }) })
     this.given = given
-    this.text = DECODER.decode(bytes)
+    this.text = decodeText(bytes) ?? ''
     this.diagnostics = given.diagnostics ?? parsed.diagnostics
     this.isReadable = parsed.ok
     const value = parsed.ok ? parsed.value : undefined
@@ -85,7 +84,8 @@ export class CheckedSkill {
       compatibility: value?.compatibility ?? '',
     }
     const lines = this.text.split('\n')
-    this.bodyLine = value?.bodyLine ?? findBodyLine(lines)
+    // A broken skill has a body, too: the text after the second delimiter.
+    this.bodyLine = value?.bodyLine ?? lines.findIndex((line, at) => at > 0 && /^---\s*$/.test(line)) + 2
     this.head = lines.slice(0, this.bodyLine - 1).map(line => line.replace(/\r$/, ''))
     this.body = lines.slice(this.bodyLine - 1).join('\n')
     this.files = new Map((given.files ?? []).map(file => [file.path, file]))
@@ -106,11 +106,4 @@ export class CheckedSkill {
   async read(path: string): Promise<string | undefined> {
     return await this.given.read?.(path)
   }
-}
-
-/** Returns the line below the frontmatter if its fields cannot be read, for example because the description is missing. */
-function findBodyLine(lines: readonly string[]): number {
-  const isDelimiter = (line = ''): boolean => /^\ufeff?---[ \t]*\r?$/.test(line)
-  const close = isDelimiter(lines[0]) ? lines.findIndex((line, index) => index > 0 && isDelimiter(line)) : -1
-  return close < 0 ? 1 : close + 2
 }

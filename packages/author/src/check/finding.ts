@@ -22,8 +22,7 @@ export interface FindingEdit {
 }
 
 /** One finding about a skill. It has the fields of a `Diagnostic`, the edit that corrects it, and the page of its code. */
-export interface Finding extends Omit<Diagnostic, 'code'> {
-  readonly code: FindingCode
+export interface Finding extends Diagnostic<FindingCode> {
   readonly edit?: FindingEdit
   /** Address of the description of the code. */
   readonly page: string

@@ -85,6 +85,7 @@ function findOuterFences(lines: readonly MarkdownLine[]): FenceFault['outer'] {
 /** Returns the line with each inline code replaced by blanks of the same length, and the contents of the codes. */
 export function splitInlineCode(line: string): { readonly prose: string; readonly codes: readonly Span[] } {
   const codes: Span[] = []
+  if (!line.includes('`')) return { prose: line, codes }
   const prose = line.replaceAll(
     /(`+)(.+?)\1(?!`)/g,
     (whole: string, mark: string, text: string, at: number) => {
@@ -103,6 +104,7 @@ const REFERENCE = /^\s{0,3}\[[^\]^]+\]:\s+<?([^\s>]+)/
 
 /** Returns the targets of the links and images in a line of prose. */
 export function findLinks(prose: string): readonly Span[] {
+  if (!prose.includes(']')) return []
   const inline = [...prose.matchAll(LINK)].map(match => ({
     text: match[1] as string,
     column: match.index + match[0].indexOf(match[1] as string, 2) + 1,

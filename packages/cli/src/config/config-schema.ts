@@ -86,6 +86,13 @@ export const configSchema = z
         format: z.enum(CATALOG_FORMAT_NAMES).optional().describe('Format of the catalog.'),
       })
       .optional(),
+    checks: z
+      .record(
+        z.string().regex(/^[A-Z]+(?:_[A-Z0-9]+)+$/, 'a code has capital letters, for example LINK_DEAD'),
+        z.enum(['off', 'info', 'warning', 'error']),
+      )
+      .optional()
+      .describe('Severity of each code of "stoke check", or "off".'),
     onDuplicate: z
       .enum(DUPLICATE_WINNERS)
       .optional()

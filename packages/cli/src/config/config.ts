@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
+import type { Severities } from '@skillstoke/author'
 import type { CatalogFormatName, Diagnostic, SkillScope, SourceReport } from '@skillstoke/core'
 import { DEFAULT_CATALOG, defined } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
@@ -66,6 +67,8 @@ export interface Config {
   /** The configuration file that was read. */
   readonly file?: string
   readonly scope?: SkillScope
+  /** Severities of checks that differ from the defaults. */
+  readonly checks: Severities
   /** Options that another command must repeat in order to find the same skills as the running command. */
   readonly options: readonly string[]
   /** Format and maximum size of the catalog. */
@@ -169,6 +172,7 @@ export async function resolveConfig(
       maxTokens: flags.maxTokens ?? content.catalog?.maxTokens ?? DEFAULT_CATALOG.maxTokens,
       format: flags.format ?? content.catalog?.format ?? DEFAULT_CATALOG.format,
     },
+    checks: content.checks ?? {},
     onDuplicate: content.onDuplicate ?? 'first-wins',
     reading: { ...defined(content.reading ?? {}), ...readSecretFiles(flags, environment) },
     sandbox: flags.sandbox ?? parseSandbox(environment['SKILLSTOKE_SANDBOX']),

@@ -17,11 +17,18 @@ export function toAnswering(skills: SkillRuntime, { scope }: Pick<Config, 'scope
   }
 }
 
+async function readNewest(report: SkillReport): Promise<string | undefined> {
+  const bytes = await readNewestBytes(report)
+  return bytes === undefined ? undefined : decodeUnmarkedText(bytes)
+}
+
 /**
  * Returns the SKILL.md of a folder as it is on disk now, which may differ from the served text. Returns `undefined` if
  * the file cannot be read, is a link to a file outside its folder, is too large, or is not a regular file.
  */
-async function readNewest({ directory }: SkillReport): Promise<string | undefined> {
+export async function readNewestBytes({
+  directory,
+}: Pick<SkillReport, 'directory'>): Promise<Uint8Array | undefined> {
   if (directory === undefined) return undefined
   const fileSystem = new NodeFileSystem()
   for (const name of ['SKILL.md', 'skill.md']) {
@@ -30,7 +37,7 @@ async function readNewest({ directory }: SkillReport): Promise<string | undefine
         inside: [await fileSystem.resolve(directory)],
         maxBytes: DEFAULT_LIMITS.maxSkillFileBytes,
       })
-      return decodeUnmarkedText(bytes)
+      return bytes
     } catch (thrown) {
       if (!SkillError.isInstance(thrown)) throw thrown
     }

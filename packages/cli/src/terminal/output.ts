@@ -100,12 +100,12 @@ export function nearPath(path: string): string {
 }
 
 /** `skills/pdf/SKILL.md:3:1` */
-export function formatPlace(diagnostic: Diagnostic): string {
+export function formatPlace(diagnostic: Diagnostic<string>): string {
   const { path } = diagnostic
   return describePlace(path === undefined ? diagnostic : { ...diagnostic, path: nearPath(path) })
 }
 
-export function formatDiagnostic(diagnostic: Diagnostic, options: readonly string[] = []): string {
+export function formatDiagnostic(diagnostic: Diagnostic<string>, options: readonly string[] = []): string {
   const style = diagnostic.severity === 'error' ? 'red' : diagnostic.severity === 'warning' ? 'yellow' : 'dim'
   const place = formatPlace(diagnostic)
   const message = toTerminalLine(diagnostic.message)

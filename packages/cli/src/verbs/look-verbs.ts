@@ -7,7 +7,6 @@ import { parseCount, withScopeOptions, withSharedOptions } from './verb-options.
 export function addLookVerbs(program: Command): void {
   addList(program)
   addShow(program)
-  addValidate(program)
   addRender(program)
   addWhy(program)
   addStatus(program)
@@ -26,24 +25,6 @@ function addShow(program: Command): void {
     .argument('<name>', 'skill name, folder name, or path')
     .addHelpText('after', '\nExamples:\n  stoke show pdf\n  stoke show skills/pdf\n  stoke show pdf --json')
     .action(act(async () => (await import('../commands/show.ts')).show))
-}
-
-function addValidate(program: Command): void {
-  program
-    .command('validate')
-    .option('--json', 'print JSON')
-    .description(
-      'check skills against the agentskills.io specification, and scan their scripts without running them',
-    )
-    .argument(
-      '<path...>',
-      'skill folders, SKILL.md files, folders that contain skills, or - for standard input',
-    )
-    .addHelpText(
-      'after',
-      '\nExits with 1 if any skill is invalid.\n\nExamples:\n  stoke validate skills/pdf\n  stoke validate skills --json\n  stoke validate - < SKILL.md',
-    )
-    .action(act(async () => (await import('../commands/validate.ts')).validate))
 }
 
 function addRender(program: Command): void {

@@ -77,9 +77,12 @@ export const SEVERITIES = ['error', 'warning', 'info'] as const
 
 export type Severity = (typeof SEVERITIES)[number]
 
-/** One finding about a skill or a source. Diagnostics are shown and never thrown. */
-export interface Diagnostic {
-  readonly code: DiagnosticCode
+/**
+ * One finding about a skill or a source. Diagnostics are shown and never thrown. Checks outside of the core have codes of
+ * their own.
+ */
+export interface Diagnostic<Code extends string = DiagnosticCode> {
+  readonly code: Code
   /**
    * `error`: the newest text or commands of a skill, or the newest contents of a source, are not served. `warning`:
    * the skill is served despite a fault, or a decision blocks its newest revision. `info`: a remark.
@@ -102,7 +105,7 @@ export function isAboutScripts({ code }: Diagnostic): boolean {
   return /^(?:SCRIPT|IMPORT|COMMAND|CAPABILITY)_/.test(code)
 }
 
-export function isError(diagnostic: Diagnostic): boolean {
+export function isError(diagnostic: Pick<Diagnostic, 'severity'>): boolean {
   return diagnostic.severity === 'error'
 }
 

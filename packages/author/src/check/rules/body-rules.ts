@@ -6,6 +6,11 @@ import type { Found, Rule } from './rule.ts'
 /** The most tokens that instructions should cost. Source: agentskills.io recommends less than 5,000. */
 export const MAX_BODY_TOKENS = 5000
 
+/** Returns the lines of the body that match a pattern. Most bodies do not match, so the whole text is tested first. */
+function linesWith(pattern: RegExp, { body, markdown }: CheckedSkill): readonly MarkdownLine[] {
+  return pattern.test(body) ? markdown.lines.filter(({ text }) => pattern.test(text)) : []
+}
+
 export const checkFences: Rule = ({ markdown: { fault } }) => {
   if (fault === undefined) return []
   const { line, outer } = fault
@@ -42,7 +47,7 @@ const SAMPLE_NAMES =
 const PERSONAL = /(?:(?<![\w.)}-])\/(?:Users|home)\/|\b[A-Z]:\\{1,2}Users\\{1,2})([\w.-]+)/g
 
 export const checkPersonalPaths: Rule = skill =>
-  skill.markdown.lines.flatMap(({ text, number }) =>
+  linesWith(/\/(?:Users|home)\/|\\Users\\/, skill).flatMap(({ text, number }) =>
     [...text.matchAll(PERSONAL)]
       .filter(([, name = '']) => !SAMPLE_NAMES.test(name) && !/^\.+$/.test(name))
       .slice(0, 1)
@@ -62,7 +67,7 @@ export const checkOwnPaths: Rule = skill => {
   const names = [skill.given.directoryName ?? '', skill.fields.name].filter(name => /^[\w-]+$/.test(name))
   if (names.length === 0) return []
   const pattern = new RegExp(`${INSTALL_FOLDER}(?:${names.join('|')})/([\\w./-]*\\w)`, 'g')
-  const found = skill.markdown.lines.flatMap(line => {
+  const found = linesWith(/\/skills\//, skill).flatMap(line => {
     if (IS_INSTALLING.test(line.text)) return []
     return [...line.text.matchAll(pattern)].map(match => toFixedPath(skill, line, match))
   })
@@ -148,8 +153,9 @@ function findLargestSection(
 const MIXED = /[A-Za-z]+\p{Script=Cyrillic}[\p{L}]*|\p{Script=Cyrillic}+[A-Za-z][\p{L}]*/gu
 
 /** Reports words with Latin and Cyrillic letters. A prefix of one letter, and units, may be mixed on purpose. */
-export const checkMixedWords: Rule = skill =>
-  skill.text.split('\n').flatMap((text, index) => {
+export const checkMixedWords: Rule = skill => {
+  if (!/\p{Script=Cyrillic}/u.test(skill.text)) return []
+  return skill.text.split('\n').flatMap((text, index) => {
     const { prose } = splitInlineCode(text)
     const match = [...prose.matchAll(MIXED)].find(([word]) => word.length >= 3 && !prose.includes(`-${word}`))
     if (match === undefined) return []
@@ -161,6 +167,7 @@ export const checkMixedWords: Rule = skill =>
       } as const,
     ]
   })
+}
 
 function spell(word: string): string {
   const letters = [...word].filter(letter => /\p{Script=Cyrillic}/u.test(letter))

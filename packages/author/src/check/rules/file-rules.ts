@@ -30,7 +30,7 @@ export const checkUnused: Rule = async skill => {
   }
   const isNamed = (path: string): boolean => {
     const words = [path.split('/').at(-1) ?? path, stemOf(path), ...foldersOf(path)]
-    return [...texts].some(([from, text]) => from !== path && words.some(word => text.includes(word)))
+    return [...texts].some(([from, text]) => from !== path && words.some(word => hasWord(text, word)))
   }
   return candidates
     .filter(path => !isNamed(path))
@@ -40,6 +40,14 @@ export const checkUnused: Rule = async skill => {
       message: 'no text of the skill names the file or its folder',
       fix: `name ${quote(path)} in SKILL.md, with when to read it, or remove the file`,
     }))
+}
+
+/** Whether a text contains a word, and not only as a part of a longer one: "creates" does not name "rates". */
+function hasWord(text: string, word: string): boolean {
+  for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1))
+    if (!/\w/.test(text[at - 1] ?? '') && (word.endsWith('/') || !/\w/.test(text[at + word.length] ?? '')))
+      return true
+  return false
 }
 
 function stemOf(path: string): string {

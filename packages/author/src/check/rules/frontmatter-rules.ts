@@ -7,7 +7,7 @@ export const checkSecondBlock: Rule = skill => {
   const match = /^\s*---[ \t]*\r?\n((?:[ \t]*\r?\n|[\w-]+:.*\r?\n|[ \t]+.*\r?\n)+?)---[ \t]*(?:\r?\n|$)/.exec(
     skill.body,
   )
-  if (match === null || !/^(?:name|description):/m.test(match[1] ?? '')) return []
+  if (skill.bodyLine === 1 || match === null || !/^(?:name|description):/m.test(match[1] ?? '')) return []
   const start = skill.text.length - skill.body.length
   const line = skill.bodyLine + (/^\s*/.exec(skill.body)?.[0].split('\n').length ?? 1) - 1
   return [

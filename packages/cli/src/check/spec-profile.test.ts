@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Diagnostic } from '@skillstoke/core'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { validate } from '../commands/check.ts'
 import type { Config } from '../config/config.ts'
-import { validate } from './validate.ts'
 
 interface Verdict {
   readonly path: string
@@ -33,7 +33,7 @@ async function check(): Promise<{
   readonly exit: number | undefined
   readonly verdicts: readonly Verdict[]
 }> {
-  const { exit, json } = await validate({} as Config, {}, [root])
+  const { exit, json } = await validate({ roots: [], checks: {} } as unknown as Config, {}, [root])
   return { exit, verdicts: json as readonly Verdict[] }
 }
 

@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { type CheckOptions, checkSkill, type Finding, type OtherSkill, toFindings } from '@skillstoke/author'
+import type { Diagnostic, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
+import { checkCapabilities, decodeText, decodeUnmarkedText, mayBeImported } from '@skillstoke/core/internal'
+import { scanScripts } from '@skillstoke/scripts'
+import { readNewestBytes } from '../skills/answering.ts'
+
+/** Where a folder of skills is checked. */
+export interface CheckSetting extends CheckOptions {
+  readonly skills: SkillRuntime
+  /** Whether the scripts are scanned. A runtime that loads the scripts reports their faults itself. @default false */
+  readonly scans?: boolean
+}
+
+/** Checks the newest text of a folder, even if the text is not served. */
+export async function checkReport(
+  report: SkillReport,
+  { skills, scans = false, ...options }: CheckSetting,
+  others: readonly OtherSkill[] = listOthers(skills),
+): Promise<readonly Finding[]> {
+  const skill = skills.review.revisionsOf(report).skill
+  const bytes = await readBytes(report, skill, skills)
+  // The files of a skill that was never loaded may still be on another machine.
+  if (bytes === undefined) return toFindings(report.diagnostics, options)
+  const folder = report.directory ?? report.location
+  const path = join(folder, skill?.skillFile ?? 'SKILL.md')
+  const scripts = skill !== undefined && scans ? await findScriptFaults(skill, folder, skills) : []
+  return await checkSkill(
+    {
+      path,
+      directoryName: basename(folder),
+      bytes,
+      diagnostics: [...report.diagnostics.map(each => withWholePath(each, report)), ...scripts],
+      others,
+      isReviewed: isReviewed(report, skills),
+      ...(skill === undefined ? {} : { files: skill.files, read: toReader(skill, skills) }),
+      ...(report.directory === undefined ? {} : { exists: each => existsSync(join(folder, each)) }),
+    },
+    options,
+  )
+}
+
+/** A source shows paths as the user wrote its root. Findings of one file must have one path. */
+function withWholePath(finding: Diagnostic, { directory }: SkillReport): Diagnostic {
+  return finding.path === undefined || directory === undefined
+    ? finding
+    : { ...finding, path: resolve(finding.path) }
+}
+
+function isReviewed({ source }: SkillReport, skills: SkillRuntime): boolean {
+  return skills.status().some(({ label, trust }) => label === source && trust === 'review')
+}
+
+/** Lists the skills whose files a text may name. */
+export function listOthers(skills: SkillRuntime): readonly OtherSkill[] {
+  return skills.current
+    .list()
+    .map(({ name, files }) => ({ name, paths: new Set(files.map(({ path }) => path)) }))
+}
+
+async function readBytes(
+  report: SkillReport,
+  skill: Skill | undefined,
+  skills: SkillRuntime,
+): Promise<Uint8Array | undefined> {
+  if (skill === undefined) return await readNewestBytes(report)
+  return skills.isStored(skill) ? await skills.readFile(skill, skill.skillFile) : undefined
+}
+
+function toReader(skill: Skill, skills: SkillRuntime): (path: string) => Promise<string | undefined> {
+  return async path => decode(await skills.readFile(skill, path))
+}
+
+/** Returns a text with its byte order mark, because edits count its position; `undefined` for bytes that are not text. */
+export function decode(bytes: Uint8Array): string | undefined {
+  return bytes.includes(0) ? undefined : decodeText(bytes)
+}
+
+/** Checks the declarations and imports of the scripts of a skill, but does not run the scripts. */
+async function findScriptFaults(
+  skill: Skill,
+  folder: string,
+  skills: SkillRuntime,
+): Promise<readonly Diagnostic[]> {
+  const texts = skill.files.map(async ({ path, digest }) => ({
+    path,
+    digest,
+    text: mayBeImported(path) ? decodeUnmarkedText(await skills.readFile(skill, path)) : '',
+  }))
+  const { diagnostics } = await scanScripts(skill.name, await Promise.all(texts))
+  return [...diagnostics, ...checkCapabilities(skill)].map(each => ({
+    ...each,
+    path: join(folder, each.path ?? skill.skillFile),
+  }))
+}

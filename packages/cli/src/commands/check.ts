@@ -1,0 +1,230 @@
+import { isAbsolute, relative } from 'node:path'
+import {
+  type CheckedPath,
+  type CheckOptions,
+  checkSet,
+  countFindings,
+  type Finding,
+  type FindingCounts,
+  type Profile,
+  type ReportFormat,
+  renderReport,
+} from '@skillstoke/author'
+import { defined } from '@skillstoke/core/internal'
+import { type CheckedFolder, checkPath, isFailed } from '../check/check-paths.ts'
+import { type FixedFile, planFixes, toPatch, writeFixes } from '../check/fix-files.ts'
+import { readChanges, type TokenChange } from '../check/since-revision.ts'
+import type { Config } from '../config/config.ts'
+import { readVersion } from '../config/version.ts'
+import { readNewestBytes } from '../skills/answering.ts'
+import { countTokens } from '../skills/tokens.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { formatDiagnostic, nearPath, paint, paintDiff, toTerminalLine } from '../terminal/output.ts'
+
+export interface CheckFlags {
+  /** Profiles to check in addition. */
+  readonly for?: readonly Profile[]
+  readonly format?: 'text' | 'json' | ReportFormat
+  readonly fix?: boolean
+  readonly dryRun?: boolean
+  /** Revision of git. Only skills that changed since then are checked. */
+  readonly since?: string
+  readonly maxWarnings?: number
+  /** Maximum size of the catalog in tokens. */
+  readonly budget?: number
+  /** Whether remarks count as warnings. */
+  readonly strict?: boolean
+}
+
+/** A checked skill, with its tokens if a revision was named. */
+interface Verdict extends CheckedFolder {
+  readonly tokens?: TokenChange
+}
+
+/**
+ * Implements `stoke check`: reports what is wrong with skills, and corrects what can be corrected without a change of
+ * meaning.
+ */
+export async function check(config: Config, flags: CheckFlags, paths: readonly string[]): Promise<Answer> {
+  const options: CheckOptions = { profiles: flags.for ?? [], severities: config.checks, countTokens }
+  const asked = paths.length > 0 ? paths : config.roots.map(({ path }) => path)
+  if (flags.dryRun === true && flags.fix !== true) throw new UsageError('--dry-run needs --fix')
+  const run = async (): Promise<readonly Verdict[]> =>
+    await selectChanged(await checkAll(asked, paths.length > 0, options, flags), flags.since)
+  let verdicts = await run()
+  let fixed: readonly FixedFile[] = []
+  if (flags.fix === true) {
+    fixed = planFixes(verdicts.flatMap(({ findings }) => findings))
+    if (flags.dryRun !== true) {
+      fixed = writeFixes(fixed)
+      if (fixed.length > 0) verdicts = await run()
+    }
+  }
+  return toAnswer(verdicts, fixed, flags)
+}
+
+/** Implements `stoke validate`. */
+export async function validate(config: Config, _flags: object, paths: readonly string[]): Promise<Answer> {
+  return await check(config, { for: ['spec'] }, paths)
+}
+
+async function checkAll(
+  paths: readonly string[],
+  areNamed: boolean,
+  options: CheckOptions,
+  { budget }: CheckFlags,
+): Promise<readonly CheckedFolder[]> {
+  const checked: CheckedFolder[] = []
+  for (const path of paths) {
+    const found = await checkPath(path, options)
+    // A default folder may be missing or empty.
+    if (areNamed || found.some(({ isSkill, report }) => isSkill && report !== undefined))
+      checked.push(...found)
+  }
+  if (checked.length === 0)
+    throw new UsageError(
+      `there are no skills in ${paths.join(', ')}; name a folder, or create a skill with "stoke new"`,
+    )
+  return addSetFindings(checked, options, budget)
+}
+
+/** Adds the findings about several skills. The findings about all of them get an entry of their own. */
+function addSetFindings(
+  checked: readonly CheckedFolder[],
+  options: CheckOptions,
+  budget: number | undefined,
+): readonly CheckedFolder[] {
+  const skills = checked.flatMap(({ skill }) => skill ?? [])
+  if (skills.length < 2 && budget === undefined) return checked
+  const found = checkSet(skills, { ...options, ...defined({ budget }) })
+  const [own, shared] = [
+    found.filter(({ path }) => path !== undefined),
+    found.filter(({ path }) => path === undefined),
+  ]
+  const withOwn = checked.map(each => {
+    const added = own.filter(({ path }) => path?.startsWith(each.path) === true)
+    return added.length === 0 ? each : { ...each, findings: [...each.findings, ...added] }
+  })
+  return shared.length === 0
+    ? withOwn
+    : [...withOwn, { path: 'all skills', findings: shared, isSkill: false }]
+}
+
+/** Returns the skills that changed since a revision, with the difference of their tokens. */
+async function selectChanged(
+  checked: readonly CheckedFolder[],
+  revision: string | undefined,
+): Promise<readonly Verdict[]> {
+  if (revision === undefined) return checked
+  const changes = readChanges(revision, process.cwd())
+  const verdicts: Verdict[] = []
+  for (const each of checked) {
+    const directory = each.report?.directory
+    if (directory === undefined || !changes.has(directory)) continue
+    const bytes = (await readNewestBytes({ directory })) ?? new Uint8Array()
+    verdicts.push({ ...each, tokens: changes.compare(`${directory}/SKILL.md`, bytes, countTokens) })
+  }
+  return verdicts
+}
+
+function toAnswer(verdicts: readonly Verdict[], fixed: readonly FixedFile[], flags: CheckFlags): Answer {
+  const { format = 'text', dryRun = false } = flags
+  const exit = toExit(verdicts, flags)
+  const json = verdicts.map(({ path, findings, tokens }) => ({
+    path,
+    valid: !findings.some(({ severity }) => severity === 'error'),
+    diagnostics: findings,
+    ...(tokens === undefined ? {} : { tokens }),
+  }))
+  if (format === 'json') return { json, exit, text: () => [JSON.stringify(json, undefined, 2)] }
+  if (format !== 'text')
+    return {
+      json,
+      exit,
+      text: () =>
+        [renderReport(format satisfies ReportFormat, verdicts.map(toNear), readVersion())].filter(Boolean),
+    }
+  return {
+    json,
+    exit,
+    text: function* () {
+      for (const each of verdicts) yield* describeVerdict(each, flags)
+      if (dryRun) for (const file of fixed) yield paintDiff(toPatch(file))
+      if (!isSpecification(flags) || verdicts.length > 1) yield summarize(verdicts, fixed, flags)
+    },
+  }
+}
+
+/** Reports for other programs name files relative to the working directory. */
+function toNear({ path, findings }: CheckedPath): CheckedPath {
+  const near = (each: string): string => (isAbsolute(each) ? nearPath(each) : relative('.', each) || each)
+  return {
+    path: near(path),
+    findings: findings.map(each => (each.path === undefined ? each : { ...each, path: near(each.path) })),
+  }
+}
+
+/** The strict profile knows only valid and invalid skills, so warnings are no failure there. */
+function isSpecification({ for: profiles = [] }: CheckFlags): boolean {
+  return profiles.length === 1 && profiles[0] === 'spec'
+}
+
+function toExit(verdicts: readonly Verdict[], flags: CheckFlags): number {
+  const { strict = false, maxWarnings = isSpecification(flags) ? Number.POSITIVE_INFINITY : 0 } = flags
+  const { error, warning, info } = countFindings(verdicts)
+  return error > 0 || warning + (strict ? info : 0) > maxWarnings ? EXIT_FINDINGS : EXIT_OK
+}
+
+function* describeVerdict(verdict: Verdict, flags: CheckFlags): Generator<string> {
+  const { path, findings, tokens, isSkill } = verdict
+  const word = !isSkill && !isFailed(verdict) ? 'skipped' : isFailed(verdict) ? 'invalid' : 'valid'
+  const style = word === 'invalid' ? 'red' : word === 'skipped' ? 'yellow' : 'green'
+  if (isSpecification(flags)) yield `${paint(style, word.padEnd(7))} ${toTerminalLine(path)}`
+  else if (findings.length > 0 || tokens !== undefined)
+    yield paint('bold', toTerminalLine(nearPath(path))) + describeTokens(tokens)
+  for (const each of findings) yield `  ${formatDiagnostic(each)}${describeEdit(each)}`
+}
+
+function describeTokens(tokens: TokenChange | undefined): string {
+  if (tokens === undefined) return ''
+  const { before, after } = tokens
+  const change = (from: number, to: number): string =>
+    from === to ? `${to}` : `${from} -> ${to} (${to > from ? '+' : ''}${to - from})`
+  return paint(
+    'dim',
+    `  listed ${change(before.listed, after.listed)} tokens, body ${change(before.body, after.body)}`,
+  )
+}
+
+function describeEdit({ edit }: Finding): string {
+  if (edit === undefined) return ''
+  return paint(
+    'dim',
+    edit.kind === 'auto' ? '\n    --fix can do this' : `\n    offered: ${toTerminalLine(edit.title)}`,
+  )
+}
+
+function summarize(verdicts: readonly Verdict[], fixed: readonly FixedFile[], flags: CheckFlags): string {
+  const skills = verdicts.filter(({ isSkill }) => isSkill).length
+  const parts = [`${count(skills, 'skill')}: ${describeCounts(countFindings(verdicts))}`]
+  const edits = fixed.reduce((sum, file) => sum + file.count, 0)
+  if (flags.fix === true)
+    parts.push(
+      `${flags.dryRun === true ? 'would correct' : 'corrected'} ${count(edits, 'finding')} in ${count(fixed.length, 'file')}`,
+    )
+  return paint('dim', parts.join('; '))
+}
+
+function describeCounts({ error, warning, info }: FindingCounts): string {
+  const parts = [
+    ...(error > 0 ? [count(error, 'error')] : []),
+    ...(warning > 0 ? [count(warning, 'warning')] : []),
+    ...(info > 0 ? [count(info, 'remark')] : []),
+  ]
+  return parts.length === 0 ? 'no findings' : parts.join(', ')
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,143 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, readFileSync, statSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { stoke } from './fixtures/cli.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+interface Checked {
+  readonly path: string
+  readonly valid: boolean
+  readonly diagnostics: readonly { readonly code: string; readonly severity: string; readonly page: string }[]
+  readonly tokens?: { readonly before: object; readonly after: object }
+}
+
+const GOOD = 'Creates VAT reports from invoices. Use when a quarter ends.'
+const MISTAKES = [
+  '---',
+  'name: vat',
+  'description: VAT reports: one for each quarter, with all taxes of the year.',
+  'user_invocable: true',
+  '---',
+  'Read [the rates](References/rates.md).',
+  '',
+].join('\n')
+
+function open(): TemporaryFolder {
+  const folder = new TemporaryFolder()
+  folder.write('skills/vat/SKILL.md', MISTAKES)
+  folder.write('skills/vat/references/rates.md', 'Rates.\n')
+  folder.write('skills/tone/SKILL.md', skillText('tone', { description: GOOD }))
+  return folder
+}
+
+const codes = (checked: readonly Checked[]): readonly string[] =>
+  checked.flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
+
+test('stoke check reports each fault with its place, and exits with 1', () => {
+  using folder = open()
+  const { status, stdout } = stoke(['check', 'skills'], { cwd: folder.path })
+  expect(status).toBe(1)
+  expect(stdout).toMatch(/^skills\/vat\n/)
+  expect(stdout).toContain('skills/vat/SKILL.md:3:1: the description does not say when to use the skill')
+  expect(stdout).toContain('[FIELD_MISSPELT]')
+  expect(stdout).toMatch(/2 skills: 4 warnings\n$/)
+  expect(stoke(['check', 'skills/tone'], { cwd: folder.path })).toMatchObject({
+    status: 0,
+    stdout: '1 skill: no findings\n',
+  })
+})
+
+test('stoke check --fix corrects only what changes no served text, and keeps the mode of the file', () => {
+  using folder = open()
+  const path = folder.at('skills/vat/SKILL.md')
+  chmodSync(path, 0o640)
+  const dry = stoke(['check', 'skills', '--fix', '--dry-run'], { cwd: folder.path })
+  expect(dry.stdout).toContain('+Read [the rates](references/rates.md).')
+  expect(dry.stdout).toMatch(/would correct 2 findings in 1 file\n$/)
+  expect(readFileSync(path, 'utf8')).toBe(MISTAKES)
+  const { status, stdout } = stoke(['check', 'skills', '--fix'], { cwd: folder.path })
+  expect([status, stdout]).toEqual([
+    1,
+    expect.stringMatching(/2 warnings; corrected 2 findings in 1 file\n$/),
+  ])
+  const fixed = readFileSync(path, 'utf8')
+  expect(fixed).toContain('description: "VAT reports: one for each quarter, with all taxes of the year."')
+  expect(fixed).toContain('(references/rates.md)')
+  expect(fixed).toContain('user_invocable: true')
+  expect(statSync(path).mode & 0o777).toBe(0o640)
+})
+
+test('stoke check without a path checks the roots, and names what is missing', () => {
+  using folder = open()
+  const { json } = stoke<Checked[]>(['check', '--json'], { cwd: folder.path, env: { HOME: folder.path } })
+  expect(json.map(({ path, valid }) => [path.replace(`${folder.path}/`, ''), valid])).toEqual([
+    ['skills/tone', true],
+    ['skills/vat', true],
+  ])
+  expect(json[1]?.diagnostics[0]?.page).toMatch(/^https:.*checks\.md#|diagnostics\.md$/)
+  using empty = new TemporaryFolder()
+  const none = stoke(['check'], { cwd: empty.path, env: { HOME: empty.path } })
+  expect([none.status, none.stderr]).toEqual([2, expect.stringMatching(/^error: there are no skills in/)])
+})
+
+test('stoke check --for adds the findings of a client, and the configuration changes severities', () => {
+  using folder = open()
+  const run = (...words: string[]): readonly string[] =>
+    codes(stoke<Checked[]>(['check', 'skills', '--json', ...words], { cwd: folder.path }).json)
+  folder.write('skills/tone/SKILL.md', skillText('tone', { description: GOOD, body: 'Review $ARGUMENTS.' }))
+  expect(run()).not.toContain('CLIENT_SYNTAX')
+  expect(run('--for', 'codex,gemini').filter(code => code === 'CLIENT_SYNTAX')).toHaveLength(2)
+  folder.write('skillstoke.json', JSON.stringify({ checks: { FIELD_MISSPELT: 'off', LINK_CASE: 'info' } }))
+  expect(run()).not.toContain('FIELD_MISSPELT')
+})
+
+test('--max-warnings, --strict and --budget decide the exit code', () => {
+  using folder = open()
+  const run = (...words: string[]): number | null =>
+    stoke(['check', 'skills', ...words], { cwd: folder.path }).status
+  expect([run('--max-warnings', '4'), run('--max-warnings', '3')]).toEqual([0, 1])
+  expect([
+    run('--max-warnings', '4', '--budget', '20'),
+    run('--max-warnings', '5', '--budget', '20'),
+  ]).toEqual([1, 0])
+  folder.write('skills/vat/SKILL.md', skillText('vat', { description: `${GOOD} Also for VAT.` }))
+  expect([run(), run('--strict')]).toEqual([0, 1]) // no text names references/rates.md
+})
+
+test('stoke check --since checks only what changed since a revision, and prints the tokens', () => {
+  using folder = open()
+  const git = (...words: string[]): string =>
+    execFileSync('git', ['-C', folder.path, ...words], { encoding: 'utf8' })
+  git('init', '--quiet')
+  git('add', '.')
+  git('-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '--quiet', '-m', 'one')
+  const run = (): readonly Checked[] =>
+    stoke<Checked[]>(['check', 'skills', '--since', 'HEAD', '--json'], { cwd: folder.path }).json
+  expect(run()).toEqual([])
+  folder.write('skills/tone/SKILL.md', skillText('tone', { description: GOOD, body: 'Be kind and short.' }))
+  expect(run()).toMatchObject([{ path: 'skills/tone', tokens: { after: { body: 5 } } }])
+  const unknown = stoke(['check', 'skills', '--since', 'nothing'], { cwd: folder.path })
+  expect([unknown.status, unknown.stderr]).toEqual([
+    2,
+    expect.stringContaining('git knows no revision "nothing"'),
+  ])
+})
+
+test('the formats for other programs name the same findings', () => {
+  using folder = open()
+  const run = (format: string): string =>
+    stoke(['check', 'skills', '--format', format], { cwd: folder.path }).stdout
+  const expected = codes(JSON.parse(run('json')) as Checked[]).toSorted()
+  const github = [
+    ...run('github').matchAll(/^::warning file=skills\/vat\/SKILL\.md,line=\d+,col=\d+,title=(\w+)::/gm),
+  ]
+  expect(github.map(([, code = '']) => code).toSorted()).toEqual(expected)
+  const sarif = JSON.parse(run('sarif')) as { runs: { results: { ruleId: string }[] }[] }
+  expect(sarif.runs[0]?.results.map(({ ruleId }) => ruleId).toSorted()).toEqual(expected)
+  expect(run('junit')).toMatch(/<testsuite name="stoke check" tests="2" failures="1">/)
+  expect(
+    [...run('markdown').matchAll(/^\| warning \| skills\/vat\/SKILL\.md:\d+ \| \[(\w+)\]/gm)]
+      .map(([, code = '']) => code)
+      .toSorted(),
+  ).toEqual(expected)
+})
