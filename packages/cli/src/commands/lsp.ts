@@ -1,0 +1,42 @@
+import { dirname } from 'node:path'
+import type { CheckOptions } from '@skillstoke/author'
+import { type LoadSkill, serveLanguageServer } from '@skillstoke/author/lsp'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { directory, nodeHasher } from '@skillstoke/core/node'
+import { readReported } from '../check/check-report.ts'
+import type { Config } from '../config/config.ts'
+import { readVersion } from '../config/version.ts'
+import { countTokens } from '../skills/tokens.ts'
+import { EXIT_OK } from '../terminal/exit-code.ts'
+import type { CheckFlags } from './check.ts'
+
+/** Implements `stoke lsp`: serves an editor over standard input and output until the editor ends the process. */
+export function lsp(config: Config, { for: profiles = [] }: Pick<CheckFlags, 'for'>): number {
+  const options: CheckOptions = { profiles, severities: config.checks }
+  serveLanguageServer({ ...options, countTokens, version: readVersion(), load: createLoader(config) })
+  return EXIT_OK
+}
+
+/** Returns a function that reads a skill as `stoke check` does, through a runtime that watches its folder. */
+function createLoader(config: Config): LoadSkill {
+  const opened = new Map<string, Promise<SkillRuntime>>()
+  return async (skillFile, onChange) => {
+    const folder = dirname(skillFile)
+    const opening = opened.get(folder) ?? openFolder(folder, config, onChange)
+    opened.set(folder, opening)
+    const skills = await opening
+    const report = skills.current.reports().find(({ location }) => location === '')
+    return report === undefined ? undefined : await readReported(report, { skills, scans: true })
+  }
+}
+
+async function openFolder(folder: string, config: Config, onChange: () => void): Promise<SkillRuntime> {
+  // Links may lead to other skills beside this one, as in a root that has all of them.
+  const linkRoots = [dirname(folder), ...config.linkRoots]
+  const skills = await createSkillRuntime({
+    sources: [directory(folder, { linkRoots })],
+    tuning: { hasher: nodeHasher },
+  })
+  skills.subscribe(onChange)
+  return skills
+}
