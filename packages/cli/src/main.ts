@@ -7,6 +7,7 @@ import { EXIT_OK, EXIT_USAGE, UsageError } from './terminal/exit-code.ts'
 import { nameProgram } from './terminal/program-name.ts'
 import { addAuthorVerbs } from './verbs/author-verbs.ts'
 import { addChatVerbs } from './verbs/chat-verbs.ts'
+import { addCompletion } from './verbs/completion-verb.ts'
 import { addFleetVerbs } from './verbs/fleet-verbs.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
 import { addLookVerbs } from './verbs/look-verbs.ts'
@@ -14,6 +15,7 @@ import { addMcpVerbs } from './verbs/mcp-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
 import { addRunVerbs } from './verbs/run-verbs.ts'
 import { addTrustVerbs } from './verbs/trust-verbs.ts'
+import { printHelp, refuseUnknownVerbs } from './verbs/unknown-verb.ts'
 
 /** Runs one command. Sets the exit code to 0 for success, 1 for findings, and 2 if the command could not be carried out. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -24,6 +26,11 @@ export async function main(argv: readonly string[]): Promise<void> {
   silenceSqlite()
   const program = createProgram()
   try {
+    if (argv[2] === 'help')
+      printHelp(
+        program,
+        argv.slice(3).filter(each => !each.startsWith('-')),
+      )
     await program.parseAsync([...argv])
   } catch (thrown) {
     process.exitCode = await toExitCode(thrown)
@@ -102,5 +109,7 @@ Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
   addTrustVerbs(program)
   addProjectVerbs(program)
   addFleetVerbs(program)
+  addCompletion(program)
+  refuseUnknownVerbs(program)
   return program
 }

@@ -5,7 +5,7 @@
 export { toMessage } from './errors.ts'
 export { mapConcurrently } from './fs/walk.ts'
 export { isInside, pathInside } from './is-inside.ts'
-export { checkOptions, findNearest, type KnownOptions, number, oneOf, whole } from './options.ts'
+export { checkOptions, findNearest, isRecord, type KnownOptions, number, oneOf, whole } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, untilAborted, waitAtMost } from './host.ts'
 export { Listeners } from './listeners.ts'
 export { Turns } from './turns.ts'
@@ -17,6 +17,14 @@ export { decodeText, decodeUnmarkedText } from './skill/text.ts'
 export { escapeControls, limitMessage, quote, quoteAll, showValue } from './quote.ts'
 
 export { findPathFault } from './skill/skill-path.ts'
+
+// For `@skillstoke/author`: words of texts, YAML, and the skills that a model sees.
+export { foldText } from './skill/text.ts'
+export { isModelInvocable } from './skill/invocation.ts'
+export { loadYaml } from './skill/yaml-text.ts'
+
+// For everything that lists files of a skill, or reports its changes, to a model: the tests of the skill.
+export { differsOnlyInTests, isTestFile } from './skill/test-files.ts'
 
 // For everything that writes or checks the files of a skill: names that no skill contains.
 export { findLeftOutIn, findLeftOutKind, isPrivateKey } from './skill/left-out-names.ts'
@@ -31,6 +39,7 @@ export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
 
 // For the command line and the API of the dev server: one answer to each question about skills.
 export type { Answering } from './answers/answering.ts'
+export { computeBudget, type SkillBudget } from './answers/budget.ts'
 export {
   DECISION_VERBS,
   type DecisionVerb,
@@ -54,6 +63,15 @@ export {
 export { type RunOutcome, type RunTarget, runTarget, USAGE_CODES } from './answers/run-script.ts'
 export { findMeant, type SkillDetail, showSkill, showSkillFile, type FileText } from './answers/show-skill.ts'
 export {
+  type CatalogSize,
+  type CatalogUse,
+  type CatalogView,
+  countEntry,
+  type SkillVisibility,
+  VISIBILITIES,
+  viewCatalog,
+} from './answers/visibility.ts'
+export {
   type DecidedRow,
   type GenerationId,
   type SkillRow,
@@ -63,11 +81,12 @@ export {
 
 // For the command line: functions that display, check and write skills.
 export { describePlace, isError } from './skill/diagnostic.ts'
+export { editDistance } from './edit-distance.ts'
 export { targetOf } from './registry/skill-report.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { sortFiles } from './skill/manifest.ts'
-export { DEFAULT_CATALOG } from './catalog/render-catalog.ts'
+export { approximateTokens, DEFAULT_CATALOG } from './catalog/render-catalog.ts'
 export { replaceFolder } from './authoring/folder-swap.ts'
 export { CAPABILITY_FORMS, checkCapabilities, findCapabilityForm } from './skill/capabilities.ts'
 
@@ -76,6 +95,7 @@ export { CATALOG_FORMAT_NAMES } from './catalog/catalog-format.ts'
 export { DUPLICATE_WINNERS } from './registry/duplicate-policy.ts'
 export { READING_CHOICES } from './skill/reading-policy.ts'
 export { EXPLANATION_STEPS } from './reader/explain-skill.ts'
+export { SKILL_STATUSES } from './registry/skill-report.ts'
 export { DEFAULT_FETCH_POLL_MS } from './source/remote-source.ts'
 
 // For the script runner and for code that calls it.

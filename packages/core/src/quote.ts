@@ -72,3 +72,8 @@ export function limitMessage(message: string): string {
   const left = `[${text.length - kept} characters left out]`
   return `${shorten(text, kept - MAX_END)} ${left} ${text.slice(-MAX_END)}`
 }
+
+/** Quotes a word of a command that a person pastes into a POSIX shell. */
+export function quoteWord(word: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${escapeControls(word).replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,3 +1,5 @@
+import type { SkillRow, SkillTokens } from 'skillstoke/client'
+
 /** Returns the first eight digits of a digest. */
 export function shortDigest(digest: string): string {
   return digest.replace(/^sha256:/, '').slice(0, 8)
@@ -22,4 +24,10 @@ export function formatTime(iso: string): string {
 
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`
+}
+
+/** Returns the tokens of the entry in the catalog and of the instructions, or why the catalog has no entry. */
+export function formatTokens({ listed, body }: SkillTokens, visibility: SkillRow['visibility']): string {
+  if (visibility === 'listed') return `${formatCount(listed)} + ${formatCount(body)} tokens`
+  return `${visibility ?? 'out of scope'}, ${formatCount(body)} tokens`
 }

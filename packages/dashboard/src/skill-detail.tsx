@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { keyOfRow, type SkillDetail, type SkillRow } from 'skillstoke/client'
+import { keyOfRow, type SkillDetail, type SkillRow, type SkillVisibility } from 'skillstoke/client'
 import { client } from './client.ts'
 import { DifferenceView } from './difference-view.tsx'
 import { Fact } from './fact.tsx'
@@ -147,6 +147,13 @@ interface FactsProps {
   readonly others: readonly SkillRow[]
 }
 
+/** What a model sees of a skill. */
+const VISIBILITIES: Readonly<Record<SkillVisibility, string>> = {
+  listed: 'listed in the catalog',
+  unlisted: 'unlisted: the catalog is over its budget, and only search finds the skill',
+  hidden: 'hidden: only people invoke the skill',
+}
+
 function Facts({ row, others }: FactsProps): ComponentChildren {
   return (
     <>
@@ -159,6 +166,7 @@ function Facts({ row, others }: FactsProps): ComponentChildren {
           <code>{row.serving === null ? 'nothing' : shortDigest(row.serving)}</code>
           {row.serving !== null && row.revision !== row.serving && ', an earlier revision'}
         </Fact>
+        <Fact label="Visibility">{row.visibility === null ? 'none' : VISIBILITIES[row.visibility]}</Fact>
         <Fact label="Tokens">
           {row.tokens === null
             ? '–'

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { keyOfRow, type SkillRow } from 'skillstoke/client'
-import { formatCount, formatTime, shortDigest } from './format.ts'
+import { formatCount, formatTime, formatTokens, shortDigest } from './format.ts'
 import { openRow, selectEnd, selectNext } from './selection.ts'
 import { filter, rows, selectedPlace, selectedRow, visibleRows } from './store.ts'
 
@@ -103,7 +103,7 @@ interface RowProps {
 }
 
 function Row({ row, index, total, isSelected }: RowProps): ComponentChildren {
-  const { name, status, serving, tokens, usage, description, diagnostics } = row
+  const { name, status, visibility, serving, tokens, usage, description, diagnostics } = row
   const fault = diagnostics.find(each => each.severity === 'error')?.message
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys for its options
@@ -124,7 +124,7 @@ function Row({ row, index, total, isSelected }: RowProps): ComponentChildren {
         {serving === null ? 'not served' : shortDigest(serving)}
       </code>
       <span class="tokens" title="tokens listed in the catalog + tokens of the instructions (estimated)">
-        {tokens === null ? '–' : `${formatCount(tokens.listed)} + ${formatCount(tokens.body)} tokens`}
+        {tokens === null ? '–' : formatTokens(tokens, visibility)}
       </span>
       <span class="used" title="last use since the server started">
         {usage === null ? '' : `used ${formatTime(usage.lastAt)}`}

@@ -1,13 +1,16 @@
-import type { SkillReader, ToolResult } from '@skillstoke/core'
-import { shortDigest } from '@skillstoke/core/internal'
+import type { Skill, SkillReader, ToolResult } from '@skillstoke/core'
+import { differsOnlyInTests, shortDigest } from '@skillstoke/core/internal'
 import type { ResolvedMcpOptions } from './mcp-options.ts'
 import { showName } from './recent-generations.ts'
 
 type Revision = NonNullable<ToolResult['revision']>
 
+/** A revision that a client knows, with its files unless it was replaced before it was recorded. */
+type Known = Pick<Skill, 'revision'> & Partial<Pick<Skill, 'files'>>
+
 interface Loads {
   /** The revision of each skill that the client knows. */
-  readonly revisions: Map<string, Revision>
+  readonly revisions: Map<string, Known>
   lastUsed: number
 }
 
@@ -34,7 +37,8 @@ export class ClientLoads {
     const loads = this.#touch(client) ?? { revisions: new Map(), lastUsed: this.#now }
     this.#clients.set(client, loads)
     loads.revisions.delete(name)
-    loads.revisions.set(name, revision)
+    const skill = this.#reader.current.find(name)
+    loads.revisions.set(name, skill?.revision === revision ? skill : { revision })
     removeOldest(loads.revisions, MAX_SKILLS)
     removeOldest(this.#clients, MAX_CLIENTS)
   }
@@ -43,11 +47,12 @@ export class ClientLoads {
   describeChanges(client: string): string[] {
     const reader = this.#reader
     const loads = this.#touch(client)
-    return [...(loads?.revisions ?? [])].flatMap(([name, revision]) => {
+    return [...(loads?.revisions ?? [])].flatMap(([name, { revision, files }]) => {
       const now = reader.isInScope(name) ? reader.current.find(name) : undefined
       if (now?.revision === revision) return []
+      if (now !== undefined && files !== undefined && differsOnlyInTests({ files }, now)) return []
       if (now === undefined) loads?.revisions.delete(name)
-      else loads?.revisions.set(name, now.revision)
+      else loads?.revisions.set(name, now)
       const loaded = `You loaded ${showName(name)} at ${shortDigest(revision)}`
       return now === undefined
         ? [`${loaded}; it was removed.`]

@@ -1,5 +1,5 @@
 import type { Generation, Skill, SkillReader } from '@skillstoke/core'
-import { diffListings, quote, shortDigest } from '@skillstoke/core/internal'
+import { differsOnlyInTests, diffListings, isTestFile, quote, shortDigest } from '@skillstoke/core/internal'
 
 const MAX_GENERATIONS = 64
 /** Limits the memory of large catalogs: the number of skills in all remembered generations together. */
@@ -40,8 +40,9 @@ export class RecentGenerations {
     const isMeant = (digest: string): boolean => digest.startsWith(`sha256:${digits}`)
     const shown = digits.slice(0, 8)
     if (skill !== undefined) {
-      if (isMeant(skill.revision)) return `${showName(skill.name)} has not changed since ${shown}.`
-      const old = this.#findRevision(skill.name, isMeant)
+      const old = isMeant(skill.revision) ? skill : this.#findRevision(skill.name, isMeant)
+      if (old !== undefined && differsOnlyInTests(old, skill))
+        return `${showName(skill.name)} has not changed since ${shown}.`
       if (old !== undefined)
         return `${showName(skill.name)} has changed since ${shown}, it is now ${shortDigest(skill.revision)}: ${list(changedPaths(old, skill))}.`
     }
@@ -70,20 +71,26 @@ function listChanges(
   isInScope: SkillReader['isInScope'],
 ): readonly string[] {
   const { added, removed, changed } = diffListings(before.list(), now.list(), isInScope)
+  const isTold = (skill: Skill): boolean => {
+    const old = before.find(skill.name)
+    return old === undefined || !differsOnlyInTests(old, skill)
+  }
   return [
     ...added.map(({ name }) => `${showName(name)} added`),
     ...removed.map(name => `${showName(name)} removed`),
-    ...changed.map(({ name }) => `${showName(name)} changed`),
+    ...changed.filter(isTold).map(({ name }) => `${showName(name)} changed`),
   ]
 }
 
 function changedPaths(before: Skill, after: Skill): string[] {
-  const digests = new Map(before.files.map(({ path, digest }) => [path, digest]))
-  const changed = after.files.filter(({ path, digest }) => digests.get(path) !== digest)
-  const kept = new Set(after.files.map(({ path }) => path))
+  const old = before.files.filter(file => !isTestFile(file))
+  const now = after.files.filter(file => !isTestFile(file))
+  const digests = new Map(old.map(({ path, digest }) => [path, digest]))
+  const changed = now.filter(({ path, digest }) => digests.get(path) !== digest)
+  const kept = new Set(now.map(({ path }) => path))
   return [
     ...changed.map(({ path }) => showName(path)),
-    ...before.files.filter(({ path }) => !kept.has(path)).map(({ path }) => `${showName(path)} removed`),
+    ...old.filter(({ path }) => !kept.has(path)).map(({ path }) => `${showName(path)} removed`),
   ]
 }
 

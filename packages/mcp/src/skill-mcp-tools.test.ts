@@ -45,6 +45,14 @@ describe.each(ERAS)('tools for a client with protocol version %s', era => {
     expect(await ask({ name: 'pdf', since: revision })).toBe(
       `pdf has not changed since ${revision.slice(7, 15)}.\n`,
     )
+    await it.write('pdf/evals/tests.yaml', 'fires: [Fill in the form]')
+    expect(it.skills.current.digest).not.toBe(generation)
+    expect(await ask({ name: 'maps', since: generation })).toBe(
+      `No skill has changed since ${generation.slice(7, 15)}.\n`,
+    )
+    expect(await ask({ name: 'pdf', since: revision })).toBe(
+      `pdf has not changed since ${revision.slice(7, 15)}.\n`,
+    )
     await it.write('pdf/SKILL.md', text('pdf', 'Newer.'))
     await it.write('pdf/a b.md', 'x')
     await it.write('secret/SKILL.md', text('secret', 'Newer.'))
@@ -210,10 +218,13 @@ describe('a client of 2026-07-28 over HTTP, which has no session', () => {
     ]
     const before = it.skills.current.get('pdf').revision.slice(7, 15)
     for (const each of [client, ...others]) await textsOf(each, 'skill', { name: 'pdf' })
+    const read = { skill: 'maps', path: 'SKILL.md' }
+    await it.write('pdf/evals/tests.yaml', 'fires: [Fill in the form]')
+    expect((await textsOf(client, 'read_skill_file', read)).slice(1)).toEqual([])
+    expect(it.skills.current.get('pdf').revision.slice(7, 15)).not.toBe(before)
     await it.write('pdf/SKILL.md', text('pdf', 'New.'))
     await it.write('maps/SKILL.md', text('maps', 'New.'))
     const after = it.skills.current.get('pdf').revision.slice(7, 15)
-    const read = { skill: 'maps', path: 'SKILL.md' }
     // The SDK sends each request separately, and the server object of one request knows no other request.
     expect((await textsOf(client, 'read_skill_file', read)).slice(1)).toEqual([
       `You loaded pdf at ${before}, it is now ${after}: load it again before relying on it.\n`,

@@ -44,16 +44,17 @@ export async function listConversations(config: Config): Promise<Answer> {
   return {
     json: conversations.map(({ id, seq, at }) => ({ id, messages: seq, at: new Date(at).toISOString() })),
     text: () => {
-      if (conversations.length === 0) return [`no conversations in ${file}`]
+      const [newest] = conversations
+      if (newest === undefined) return [`no conversations in ${file}`]
       const rows = conversations.map(({ id, seq, at }) => [
         paint('bold', toTerminalLine(id)),
         new Date(at).toISOString().slice(0, 16).replace('T', ' '),
         String(seq),
       ])
-      const command = `${findProgramName()} ${toCommandLine(['chat', 'ID', ...config.options])}`
+      const command = `${findProgramName()} ${toCommandLine(['chat', newest.id, ...config.options])}`
       return [
         formatTable([['ID', 'TIME (UTC)', 'MESSAGES'], ...rows]),
-        paint('dim', `continue one: ${command}`),
+        paint('dim', `continue the newest: ${command}`),
       ]
     },
   }

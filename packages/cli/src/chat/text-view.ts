@@ -102,7 +102,8 @@ export class TextView implements ChatView {
 
   listed(skills: readonly ShownSkill[], generation: Generation): void {
     const { printResult: print } = this.#options
-    if (skills.length === 0) {
+    const [first] = skills
+    if (first === undefined) {
       print('no skills yet; create a folder with a SKILL.md in one of the roots, or ask for a new skill')
       return
     }
@@ -117,7 +118,8 @@ export class TextView implements ChatView {
     print(formatTable([['STATUS', 'NAME', 'HERE', 'LOADED', 'SOURCE', 'DESCRIPTION'], ...rows]))
     this.#noteReserved(skills)
     const { number, digest } = generation
-    print(paint('dim', `generation ${number} ${shortDigest(digest)}; /why NAME explains a status`))
+    const why = `/why ${toTerminalLine(first.report.name)} explains its status`
+    print(paint('dim', `generation ${number} ${shortDigest(digest)}; ${why}`))
   }
 
   explained(explanation: SkillExplanation): void {

@@ -11,6 +11,7 @@ import type { ScriptContainment, ScriptLine } from '@skillstoke/core/source'
 
 // The answers to questions about skills, which the command line gives without a server, too.
 export type {
+  CatalogUse,
   DecidedRow,
   DecisionVerb,
   FileText,
@@ -20,6 +21,7 @@ export type {
   SkillDiff,
   SkillList,
   SkillRow,
+  SkillVisibility,
 } from '@skillstoke/core/internal'
 export type { NotSkills as NotSkillList } from '@skillstoke/core/source'
 

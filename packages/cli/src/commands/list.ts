@@ -1,11 +1,22 @@
-import { listNotSkills, listSkills, type SkillList, shortDigest } from '@skillstoke/core/internal'
+import type { SkillStatus } from '@skillstoke/core'
+import {
+  listNotSkills,
+  listSkills,
+  type SkillList,
+  type SkillRow,
+  type SkillVisibility,
+  shortDigest,
+} from '@skillstoke/core/internal'
 import type { NotSkills } from '@skillstoke/core/source'
 import { type Config, findingsOf, isAboutStore, isFailure, pathsOf } from '../config/config.ts'
+import { toAnswering } from '../skills/answering.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
+import { formatAgo } from '../terminal/format-ago.ts'
+import { formatCatalog } from '../terminal/format-catalog.ts'
 import {
   formatDiagnostic,
   formatTable,
@@ -17,11 +28,19 @@ import {
   toTerminalLine,
 } from '../terminal/output.ts'
 
+/** Width of the last column if no terminal limits it. */
 const DESCRIPTION_WIDTH = 70
 
+/** Which skills `stoke list` prints. */
+export interface ListFlags {
+  /** Text in the name, the description or the source. */
+  readonly filter?: string
+  readonly status?: readonly (SkillStatus | SkillVisibility)[]
+}
+
 /** Implements `stoke list`: prints every skill of the sources, whether it is served or not. */
-export async function list(config: Config): Promise<Answer> {
-  const { answer, from } = await askOrScan(
+export async function list(config: Config, flags: ListFlags): Promise<Answer> {
+  const { answer: all, from } = await askOrScan(
     config,
     {
       ask: async client => {
@@ -29,18 +48,20 @@ export async function list(config: Config): Promise<Answer> {
         return { ...skills, notSkills: expectedOf(notSkills) }
       },
       scan: async skills => ({
-        ...(await listSkills(skills)),
+        ...(await listSkills(toAnswering(skills, config))),
         notSkills: expectedOf(await listNotSkills(skills)),
       }),
     },
     { reportsUnreadable: true },
   )
+  const answer = { ...all, skills: all.skills.filter(row => isWanted(row, flags)) }
   const findings = findingsOf(answer.sources, config)
   return {
     json: { ...answer, from },
     text: function* () {
       printFindings(from.kind === 'dev' ? findings : findings.filter(each => !isAboutStore(each)))
       if (answer.skills.length > 0) yield* describeSkills(answer, config)
+      else if (all.skills.length > 0) yield 'no skill matches --filter and --status'
       else {
         yield `no skills in ${pathsOf(config).join(', ')}`
         if (config.roots.length > 0)
@@ -48,11 +69,19 @@ export async function list(config: Config): Promise<Answer> {
       }
       const note = describeNotSkills(answer.notSkills, config.options)
       if (note !== undefined) yield note
-      if (answer.skills.length > 0) yield paint('dim', summarize(answer))
+      if (all.skills.length > 0) yield paint('dim', `${formatCatalog(all.catalog)}\n${summarize(all)}`)
       yield describeSource(from, config)
     },
     exit: findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK,
   }
+}
+
+function isWanted(row: SkillRow, { filter = '', status }: ListFlags): boolean {
+  const text = `${row.name}\n${row.description}\n${row.source}`.toLowerCase()
+  const words = [row.status, row.visibility]
+  return (
+    text.includes(filter.toLowerCase()) && (status === undefined || status.some(each => words.includes(each)))
+  )
 }
 
 function* describeSkills({ skills }: SkillList, config: Config): Generator<string> {
@@ -62,24 +91,30 @@ function* describeSkills({ skills }: SkillList, config: Config): Generator<strin
   const rows = sorted.map(row => [
     paintStatus(row.status),
     paint('bold', toTerminalLine(row.name)),
+    row.visibility ?? '-',
     row.serving === null ? '-' : shortDigest(row.serving),
-    ...(hasUses ? [row.usage === null ? '-' : `${row.usage.count} x, ${toTimeOfDay(row.usage.lastAt)}`] : []),
+    ...(hasUses
+      ? [row.usage === null ? '-' : `${row.usage.count} x, ${formatAgo(Date.parse(row.usage.lastAt))}`]
+      : []),
     row.copies.length === 0 ? row.source : `${row.source} +${row.copies.length}`,
-    shorten(row.description, DESCRIPTION_WIDTH),
+    shorten(describeRow(row), process.stdout.isTTY ? Infinity : DESCRIPTION_WIDTH),
   ])
   const uses = hasUses ? ['USED'] : []
-  yield formatTable([['STATUS', 'NAME', 'SERVING', ...uses, 'SOURCE', 'DESCRIPTION'], ...rows])
+  yield formatTable([['STATUS', 'NAME', 'VISIBILITY', 'SERVING', ...uses, 'SOURCE', 'DESCRIPTION'], ...rows])
   for (const each of sorted.flatMap(row => withApproveCommand(row, config)))
     if (each.severity !== 'info') yield formatDiagnostic(each, config.options)
+}
+
+/** Returns the reason why a skill is broken, or else its description. */
+function describeRow({ status, diagnostics, description }: SkillRow): string {
+  const fault = status === 'broken' ? diagnostics.find(({ severity }) => severity === 'error') : undefined
+  if (fault === undefined) return description
+  return fault.line === undefined ? fault.message : `line ${fault.line}: ${fault.message}`
 }
 
 function summarize({ generation, skills }: SkillList): string {
   const served = skills.filter(row => row.serving !== null).length
   return `generation ${generation.number} ${shortDigest(generation.digest)}, ${skills.length} found, ${served} served`
-}
-
-function toTimeOfDay(iso: string): string {
-  return new Date(iso).toLocaleTimeString('en-GB')
 }
 
 /** Returns only the entries that a person would expect to be skills. */

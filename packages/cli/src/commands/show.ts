@@ -5,10 +5,12 @@ import type { Config } from '../config/config.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { askOrScan } from '../skills/ask-or-scan.ts'
 import { findGrantRefusal } from '../skills/open-skills.ts'
+import { toMissing } from '../skills/report-missing.ts'
 import { toAsked } from '../skills/skill-target.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
+import { VISIBILITY_WORDS } from '../terminal/format-catalog.ts'
 import { formatDiagnostic, formatTable, paint, toTerminalText } from '../terminal/output.ts'
 
 /** Implements `stoke show`: prints the served revision of one skill, with its files and instructions. */
@@ -20,7 +22,7 @@ export async function show(config: Config, _flags: object, asked: string): Promi
         if (thrown instanceof ApiError && thrown.code === 'NOT_FOUND') return await client.why(name)
         throw thrown
       }),
-    scan: async skills => await showSkill(name, toAnswering(skills, {})),
+    scan: async skills => await showSkill(name, toAnswering(skills, config)),
   })
   if (!('steps' in answer)) {
     const { skills, fields, files, body } = answer
@@ -30,14 +32,7 @@ export async function show(config: Config, _flags: object, asked: string): Promi
       exit: fields === null ? EXIT_FINDINGS : EXIT_OK,
     }
   }
-  return {
-    json: answer,
-    text: () => {
-      process.stderr.write(`there is no skill ${JSON.stringify(asked)}: ${answer.steps[0]?.detail}\n`)
-      return []
-    },
-    exit: EXIT_FINDINGS,
-  }
+  return toMissing(asked, answer)
 }
 
 async function* describe(
@@ -46,6 +41,7 @@ async function* describe(
 ): AsyncGenerator<string> {
   if (row === undefined) return
   yield `${paint('bold', toTerminalText(row.name))}  ${row.status}  ${row.location}`
+  if (row.visibility !== null) yield paint('dim', VISIBILITY_WORDS[row.visibility])
   yield* withApproveCommand(row, config).map(each => formatDiagnostic(each, config.options))
   yield* unreported.map(hidden => formatDiagnostic(hidden))
   if (fields === null) return

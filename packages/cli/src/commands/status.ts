@@ -1,9 +1,11 @@
 import { SkillError, type SkillStatus } from '@skillstoke/core'
-import { countSkills, type SourcesStatus, shortDigest } from '@skillstoke/core/internal'
+import { countSkills, type SourcesStatus, shortDigest, viewCatalog } from '@skillstoke/core/internal'
 import { childProcesses } from '@skillstoke/scripts'
 import { type Config, pathsOf } from '../config/config.ts'
+import { toAnswering } from '../skills/answering.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
 import type { Answer } from '../terminal/answer.ts'
+import { formatCatalog } from '../terminal/format-catalog.ts'
 import { formatDiagnostic, formatTable, paint, paintStatus } from '../terminal/output.ts'
 
 /** Implements `stoke status`: prints the sources, how they are watched, and how many skills were found. */
@@ -12,14 +14,17 @@ export async function status(config: Config): Promise<Answer> {
     config,
     {
       ask: async client => await client.status(),
-      scan: skills => countSkills(skills, pathsOf(config)),
+      scan: skills => ({
+        ...countSkills(skills, pathsOf(config)),
+        catalog: viewCatalog(toAnswering(skills, config)).use,
+      }),
     },
     { watching: 'auto', reportsUnreadable: true, polling: 'manual' },
   )
-  const { generation, counts, sources } = answer
+  const { generation, counts, sources, catalog } = answer
   const { stateDirectory } = config
   return {
-    json: { generation, counts, sources, stateDirectory, from },
+    json: { generation, counts, sources, catalog, stateDirectory, from },
     text: async function* () {
       const rows = sources.map(source => [
         source.path,
@@ -34,6 +39,7 @@ export async function status(config: Config): Promise<Answer> {
         .filter(each => counts[each] !== 0)
         .map(each => `${counts[each]} ${paintStatus(each)}`)
       yield `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`
+      yield formatCatalog(catalog)
       yield paint('dim', await describeContainment(config))
       yield paint('dim', `state in ${stateDirectory}`)
       yield describeSource(from, config)

@@ -85,7 +85,7 @@ function readClients(path: string): string {
   const text = readIfThere(path, 'the clients cannot be read')
   if (text === undefined)
     throw new UsageError(
-      `the file of clients ${JSON.stringify(path)} does not exist; create it with "stoke token NAME --clients FILE"`,
+      `the file of clients ${JSON.stringify(path)} does not exist; create it with "stoke token my-client --clients ${path}"`,
     )
   const size = Buffer.byteLength(text)
   if (size > MAX_BYTES) throw new UsageError(`${path} has ${size} bytes; at most ${MAX_BYTES} are read`)

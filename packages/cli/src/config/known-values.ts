@@ -11,7 +11,10 @@ export {
   DEFAULT_HISTORY_LENGTH,
   defined,
   EXPLANATION_STEPS,
+  editDistance,
   GRANT_VERBS,
+  SKILL_STATUSES,
+  VISIBILITIES,
 } from '@skillstoke/core/internal'
 export { defaultStateDirectory } from '@skillstoke/core/node'
 export { RETRIEVAL_MODES } from '@skillstoke/mcp/source'

@@ -9,7 +9,16 @@ import type {
   SkillRuntime,
   TokenCounter,
 } from '@skillstoke/core'
-import { listNotSkills, shortDigest, targetOf } from '@skillstoke/core/internal'
+import {
+  type Answering,
+  type CatalogView,
+  countEntry,
+  listNotSkills,
+  quoteAll,
+  shortDigest,
+  targetOf,
+  viewCatalog,
+} from '@skillstoke/core/internal'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../server/save-age.ts'
@@ -17,6 +26,7 @@ import { toTimelineChange } from '../server/timeline.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
+import { formatCatalog } from '../terminal/format-catalog.ts'
 import {
   formatDiagnostic,
   formatPlace,
@@ -66,13 +76,18 @@ export class DevPrinter {
   /** Whether the next model call follows a notice. */
   #hasNotice = false
   #isReasoning = false
+  /** What new conversations saw after the last update. Absent in a chat, which has a catalog of its own. */
+  #seen: { readonly answering: Answering; readonly view: CatalogView } | undefined
 
   constructor(options: DevPrinterOptions) {
     this.#options = options
   }
 
-  async start(skills: SkillRuntime): Promise<void> {
+  async start(answering: Answering): Promise<void> {
     const { print, config } = this.#options
+    const { skills } = answering
+    const view = viewCatalog(answering)
+    this.#seen = { answering, view }
     print(paint('bold', 'skillstoke dev'))
     const found = skills.current.sources()
     skills.status().forEach((source, index) => {
@@ -87,10 +102,11 @@ export class DevPrinter {
     const reports = sortForPeople(skills.current.reports())
     const rows: string[][] = []
     for (const report of reports.slice(0, MAX_SKILL_LINES))
-      rows.push(await this.#describeSkill(report, skills))
-    if (rows.length > 0) print(indent(formatTable(rows)))
+      rows.push(await this.#describeSkill(report, skills, view))
+    if (rows.length > 0) print(indent(formatTable(rows, (process.stdout.columns || Infinity) - 2)))
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more: ${toAdvice('stoke list', config.options)}`))
+    if (reports.length > 0) print(`  ${formatCatalog(view.use)}`)
     if (reports.length === 0) print('  no skills yet; create a folder with a SKILL.md in one of the roots')
     const notSkills = await listNotSkills(skills)
     const note = describeNotSkills(
@@ -153,7 +169,25 @@ export class DevPrinter {
         ? 'same digest: no served skill changed'
         : shortDigest(generation.digest)
     print(paint('dim', `  generation ${previous.number} -> ${generation.number}, ${same}`))
+    this.#overBudget(generation)
     if (previous.digest !== generation.digest) this.#whatSessionsHear(sessions)
+  }
+
+  /** Prints the skills that the update pushed over the budget of the catalog. */
+  #overBudget(generation: Generation): void {
+    if (this.#seen === undefined) return
+    const { answering, view: before } = this.#seen
+    const view = viewCatalog(answering, generation)
+    this.#seen = { answering, view }
+    const pushed = generation.reports().filter(report => {
+      const was = before.visibilityOf(report)
+      return view.visibilityOf(report) === 'unlisted' && was !== 'unlisted'
+    })
+    if (pushed.length === 0) return
+    const names = toTerminalLine(quoteAll(pushed.map(({ name }) => name)))
+    this.#options.print(
+      paint('yellow', `  over the budget, now unlisted: ${names}; ${formatCatalog(view.use)}`),
+    )
   }
 
   /** Prints the next notice of each conversation, and the number of its tokens. */
@@ -269,13 +303,15 @@ export class DevPrinter {
     this.#options.print(`reloaded: ${result}${names === '' ? '' : `; broken: ${names}`}`)
   }
 
-  async #describeSkill(report: SkillReport, skills: SkillRuntime): Promise<string[]> {
-    const { countTokens } = this.#options
+  async #describeSkill(report: SkillReport, skills: SkillRuntime, view: CatalogView): Promise<string[]> {
+    const { countTokens, config } = this.#options
     const status = paintStatus(report.status)
     const name = toTerminalText(report.name)
     if (report.serving === undefined) return [status, name, '-', '']
-    const { name: listed, description, body } = await skills.load(report.name)
-    const tokens = `${countTokens(`${listed} ${description}`)} tokens listed, ${countTokens(body)} in the body`
+    const skill = await skills.load(report.name)
+    const visibility = view.visibilityOf(report) ?? 'out of scope'
+    const listed = `${countEntry(skill, config.catalog.format, countTokens)} tokens listed`
+    const tokens = `${visibility === 'listed' ? listed : visibility}, ${countTokens(skill.body)} in the body`
     return [status, name, shortDigest(report.serving), paint('dim', tokens)]
   }
 

@@ -12,7 +12,7 @@ import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
 import { toSessionOptions } from '../server/session-key.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { openSkills } from '../skills/open-skills.ts'
-import { countTokens } from '../skills/tokens.ts'
+import { countTokens, measureExactly } from '../skills/tokens.ts'
 import { ChatTerminal } from '../terminal/chat-terminal.ts'
 import { EXIT_OK } from '../terminal/exit-code.ts'
 import { printLine } from '../terminal/output.ts'
@@ -82,7 +82,8 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     )
     const server = parts.use(await startDevServer({ config, skills, mcp, playground, countTokens }))
     parts.defer(tellOthers(config, server))
-    await print.start(skills)
+    const answering = toAnswering(skills, config, measureExactly)
+    await print.start(answering)
     parts.defer(printCommands(skills, printAbove))
     parts.defer(async () => await turns.close())
     parts.defer(
@@ -97,7 +98,6 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
         const { pageUrl } = server
         void actOnKey(key, { answering, print, printLine: printAbove, terminal, turns, end, opener, pageUrl })
       }
-      const answering = toAnswering(skills, config)
       terminal = parts.use(new ChatTerminal({ prompt: 'ask: ', signal: end.signal, onKey }))
     }
     print.addresses(server)

@@ -62,7 +62,7 @@ export function createApi(options: ApiOptions) {
     )
     .use(guard.checkCaller)
     .get('/generation', looked, context => reply(context, state.status()))
-    .get('/skills', looked, async context => reply(context, await listSkills(skills, state.toRow)))
+    .get('/skills', looked, async context => reply(context, await listSkills(answering, state.toRow)))
     .get('/not-skills', looked, async context => reply(context, await listNotSkills(skills)))
     .get('/pending', looked, async context => reply(context, { skills: await listWaiting(skills) }))
     .get('/sessions', looked, context => reply(context, state.sessions()))

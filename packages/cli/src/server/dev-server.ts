@@ -5,6 +5,7 @@ import { Hono } from 'hono'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
 import { toAnswering } from '../skills/answering.ts'
+import { measureExactly } from '../skills/tokens.ts'
 import { createApi } from './api.ts'
 import { fail, onApiError } from './api-failure.ts'
 import { findIdentity, listenAs } from './dev-identity.ts'
@@ -45,13 +46,13 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const startId = randomBytes(6).toString('hex')
   const identity = findIdentity(config, 'dev')
   const token = config.server.token ?? identity.token
-  const state = new LiveState({ config, skills, countTokens, startId, playground })
+  const answering = toAnswering(skills, config, measureExactly)
+  const state = new LiveState({ config, answering, countTokens, startId, playground })
   const guard = new RequestGuard({ token, allowedHosts: [toHostName(host), ...allowedHosts] })
   const metrics = await createMetrics(skills)
   const end = new AbortController()
   const api = createApi({
-    ...{ state, playground, guard, startId },
-    answering: toAnswering(skills, config),
+    ...{ answering, state, playground, guard, startId },
     signal: end.signal,
   })
   const app = new Hono()

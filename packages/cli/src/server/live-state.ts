@@ -7,7 +7,15 @@ import {
   type SkillSession,
   type TokenCounter,
 } from '@skillstoke/core'
-import { countSkills, type SkillRow, toGenerationId, toRow } from '@skillstoke/core/internal'
+import {
+  type Answering,
+  type CatalogView,
+  countSkills,
+  type SkillRow,
+  toGenerationId,
+  toRow,
+  viewCatalog,
+} from '@skillstoke/core/internal'
 import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
@@ -20,7 +28,7 @@ import { createTokenCounts, type TokenCounts } from './token-counts.ts'
 
 export interface LiveStateOptions {
   readonly config: Config
-  readonly skills: SkillRuntime
+  readonly answering: Answering
   readonly countTokens: TokenCounter
   readonly startId: string
   readonly playground: Pick<Playground, 'model' | 'turnsOf'>
@@ -36,6 +44,8 @@ const USES_MS = 500
 export class LiveState {
   readonly log: EventLog = new EventLog()
   readonly #options: LiveStateOptions
+  readonly #skills: SkillRuntime
+  readonly #views = new WeakMap<Generation, CatalogView>()
   readonly #version = readVersion()
   readonly #tokens: TokenCounts
   readonly #rows: SkillRows
@@ -47,8 +57,13 @@ export class LiveState {
 
   constructor(options: LiveStateOptions) {
     this.#options = options
-    const { skills, countTokens } = options
-    this.#tokens = createTokenCounts({ skills, countTokens, onCounted: () => this.#refreshRows() })
+    const { countTokens, answering } = options
+    const { skills, catalog } = answering
+    this.#skills = skills
+    this.#tokens = createTokenCounts({
+      ...{ skills, countTokens, format: catalog.format },
+      onCounted: () => this.#refreshRows(),
+    })
     this.#rows = new SkillRows()
     this.#told = skills.current
     this.#rows.replace(this.#toRows(this.#told))
@@ -61,15 +76,15 @@ export class LiveState {
 
   /** Returns the status of the server, without the rows. */
   status() {
-    return this.#toStatus(this.#options.skills.current)
+    return this.#toStatus(this.#skills.current)
   }
 
   /** Converts a report of the newest generation to a row, with tokens and uses. */
-  readonly toRow = (report: SkillReport): SkillRow => this.#toRow(report, this.#options.skills.current)
+  readonly toRow = (report: SkillReport): SkillRow => this.#toRow(report, this.#skills.current)
 
   sessions() {
-    const { current } = this.#options.skills
-    const sessions = this.#options.skills
+    const { current } = this.#skills
+    const sessions = this.#skills
       .sessions()
       .map(session => ({ ...this.infoOf(session, current), catalogText: session.catalog })) // the exact catalog
     return { generation: toGenerationId(current), sessions }
@@ -113,7 +128,7 @@ export class LiveState {
   }
 
   async reload() {
-    const { skills } = this.#options
+    const skills = this.#skills
     const before = skills.current
     const { generation: after } = await skills.reload()
     await skills.delivered()
@@ -171,20 +186,29 @@ export class LiveState {
 
   #toRow(report: SkillReport, generation: Generation): SkillRow {
     const skill = report.serving === undefined ? undefined : generation.find(report.name)
-    const usage = this.#options.skills.usageOf(report.name)
-    return skill === undefined ? toRow(report) : toRow(report, this.#tokens.get(skill), usage)
+    const usage = this.#skills.usageOf(report.name)
+    const row = skill === undefined ? toRow(report) : toRow(report, this.#tokens.get(skill), usage)
+    return { ...row, visibility: this.#viewOf(generation).visibilityOf(report) }
+  }
+
+  /** Returns what new conversations see. Computes it once for each generation, because every row needs it. */
+  #viewOf(generation: Generation): CatalogView {
+    const view = this.#views.get(generation) ?? viewCatalog(this.#options.answering, generation)
+    this.#views.set(generation, view)
+    return view
   }
 
   #toStatus(generation: Generation): ServerStatus {
-    const { config, skills, startId, playground } = this.#options
+    const { config, startId, playground } = this.#options
     return {
       ...{ startId, pid: process.pid, version: this.#version },
       ...{ stateDirectory: config.stateDirectory, model: playground.model },
-      ...countSkills(skills, pathsOf(config), generation),
+      ...countSkills(this.#skills, pathsOf(config), generation),
+      catalog: this.#viewOf(generation).use,
     }
   }
 
   #sessionInfos(): readonly SessionInfo[] {
-    return this.#options.skills.sessions().map(session => this.infoOf(session, this.#told))
+    return this.#skills.sessions().map(session => this.infoOf(session, this.#told))
   }
 }

@@ -5,7 +5,6 @@ import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import type { ToolFlags } from '../mcp-clients/mcp-setup.ts'
 import { type OpenOptions, openSkills } from '../skills/open-skills.ts'
-import { createCatalogCounter } from '../skills/tokens.ts'
 import { toTerminalLine } from '../terminal/output.ts'
 
 /** Returns the options that `stoke mcp` and `stoke serve` give to an MCP server. */
@@ -26,13 +25,12 @@ export async function openServedSkills(
   logger: Logger,
   options: Pick<OpenOptions, 'hasDirectories'> = {},
 ): Promise<SkillRuntime> {
-  const catalog = { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog }
   return await openSkills(config, {
     ...options,
     watching: 'auto',
     serves: true,
     runsScripts: true,
-    runtime: { catalog, logger },
+    runtime: { logger },
   })
 }
 

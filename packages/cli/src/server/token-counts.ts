@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Skill, SkillRuntime, TokenCounter } from '@skillstoke/core'
+import type { CatalogFormatName, Skill, SkillRuntime, TokenCounter } from '@skillstoke/core'
+import { countEntry } from '@skillstoke/core/internal'
 import type { SkillTokens } from '../client/api-types.ts'
 
 /** Maximum time that counting may block the event loop. */
@@ -8,6 +9,8 @@ const SLICE_MS = 5
 export interface TokenCountsOptions {
   readonly skills: SkillRuntime
   readonly countTokens: TokenCounter
+  /** Format of the catalog. */
+  readonly format: CatalogFormatName
   /** Called when the tokens of all requested skills have been counted. */
   readonly onCounted: () => void
 }
@@ -22,7 +25,12 @@ export interface TokenCounts {
   close(): Promise<void>
 }
 
-export function createTokenCounts({ skills, countTokens, onCounted }: TokenCountsOptions): TokenCounts {
+export function createTokenCounts({
+  skills,
+  countTokens,
+  format,
+  onCounted,
+}: TokenCountsOptions): TokenCounts {
   /** Counts by skill. Null if the revision can no longer be read. */
   const counts = new WeakMap<Skill, SkillTokens | null>()
   const wanted = new Set<Skill>()
@@ -34,8 +42,8 @@ export function createTokenCounts({ skills, countTokens, onCounted }: TokenCount
   /** Returns null instead of throwing if the skill cannot be read, because a missing count does no harm. */
   async function count(skill: Skill): Promise<SkillTokens | null> {
     try {
-      const body = await skills.readBody(skill)
-      return { listed: countTokens(`${skill.name} ${skill.description}`), body: countTokens(body) }
+      const body = countTokens(await skills.readBody(skill))
+      return { listed: countEntry(skill, format, countTokens), body, isEstimate: false }
     } catch {
       return null
     }

@@ -5,12 +5,21 @@ import { NodeFileSystem } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS } from '@skillstoke/core/source'
 import { createTwoFilesPatch } from 'diff'
 import type { Config } from '../config/config.ts'
+import { measureQuickly } from './tokens.ts'
 
-/** Lets a runtime answer questions about its skills, which are on the disk of this machine. */
-export function toAnswering(skills: SkillRuntime, { scope }: Pick<Config, 'scope'>): Answering {
+/**
+ * Lets a runtime answer questions about its skills, which are on the disk of this machine.
+ * @param measure returns the size of a catalog that the runtime rendered
+ */
+export function toAnswering(
+  skills: SkillRuntime,
+  { scope, catalog }: Pick<Config, 'scope' | 'catalog'>,
+  measure: Answering['catalog']['measure'] = each => measureQuickly(each, catalog.maxTokens),
+): Answering {
   return {
     skills,
     ...defined({ scope }),
+    catalog: { ...catalog, measure },
     readNewest,
     toPatch: ({ path, before, after, from, to }) =>
       createTwoFilesPatch(path, path, before, after, from, to, { context: 2 }),

@@ -17,6 +17,7 @@ import { settleFreeze, splitSources } from './frozen-sources.ts'
 import { openKnownState } from './known-state.ts'
 import { findLinkedFolders } from './named-places.ts'
 import { warnAboutState } from './state-warnings.ts'
+import { createCatalogCounter } from './tokens.ts'
 
 export interface OpenOptions {
   /** `off` reads the sources only once. `auto` also watches the sources for changes. */
@@ -40,6 +41,7 @@ export interface OpenOptions {
   readonly runsScripts?: boolean | 'required'
   /** Whether the agents run on this machine, so that they can use the paths of the folders. @default true */
   readonly hasDirectories?: boolean
+  /** @default the configured catalog, whose tokens are only counted if it may exceed its budget */
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
 
@@ -67,6 +69,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     ),
     tuning: { hasher: nodeHasher },
     ...defined({ scripts }),
+    catalog: { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog },
     ...options.runtime,
   })
   if (options.serves === true) await reportToFleets(skills, sources)

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
-import type { TokenCounter } from '@skillstoke/core'
+import type { SkillCatalog, TokenCounter } from '@skillstoke/core'
+import { approximateTokens, type CatalogSize } from '@skillstoke/core/internal'
 import type * as O200k from './o200k.ts'
 
 const require = createRequire(import.meta.url)
@@ -24,4 +25,18 @@ export function createCatalogCounter(maxTokens: number): TokenCounter {
     const bytes = Buffer.byteLength(text)
     return bytes <= maxTokens ? bytes : countTokens(text)
   }
+}
+
+/**
+ * Returns the size of a catalog that was rendered with `createCatalogCounter()`. Estimates the size of a short catalog,
+ * because all its skills certainly fit and an exact count would load the vocabulary.
+ */
+export function measureQuickly({ text, tokens }: SkillCatalog, maxTokens: number): CatalogSize {
+  const isShort = text !== '' && Buffer.byteLength(text) <= maxTokens
+  return { tokens: isShort ? approximateTokens(text) : tokens, isEstimate: isShort }
+}
+
+/** Returns the size of a catalog that was rendered with `countTokens()`. */
+export function measureExactly({ tokens }: SkillCatalog): CatalogSize {
+  return { tokens, isEstimate: false }
 }

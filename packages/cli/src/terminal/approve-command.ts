@@ -35,14 +35,17 @@ export function isHiding({ diagnostics }: Pick<WaitingSkill, 'diagnostics'>): bo
 }
 
 /**
- * Returns the diagnostics of a skill. In the diagnostic REVISION_HELD, adds a `stoke approve` command to the fix. The
- * command repeats the options of the running command.
+ * Returns the diagnostics of a skill. In the diagnostic REVISION_HELD, adds the commands to the fix. They
+ * repeat the options of the running command.
  */
 export function withApproveCommand(skill: WaitingSkill, config: Config): readonly Diagnostic[] {
   const { diagnostics, revision } = skill
   return diagnostics.map(each =>
-    each.code === 'REVISION_HELD' && revision
-      ? { ...each, fix: `review it first, then run ${toApproveCommand(skill, config)}` }
-      : each,
+    each.code === 'REVISION_HELD' && revision ? { ...each, fix: describeReview(skill, config) } : each,
   )
+}
+
+function describeReview(skill: WaitingSkill, config: Config): string {
+  const diff = toTerminalLine(toCommandLine(['diff', skill.target, ...config.options]))
+  return `review it first with ${findProgramName()} ${diff}; then run ${toApproveCommand(skill, config)}`
 }

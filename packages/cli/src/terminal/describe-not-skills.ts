@@ -1,5 +1,6 @@
 import { isMisnamed } from '@skillstoke/core/internal'
 import type { NotSkill } from '@skillstoke/core/source'
+import { toCommandLine } from './command-line.ts'
 import { paint, toAdvice, toTerminalText } from './output.ts'
 
 const MAX_NAMES = 10
@@ -22,5 +23,6 @@ export function describeNotSkills(
   const [one, many] =
     files === 0 ? ['folder', 'folders'] : files === found.length ? ['file', 'files'] : ['entry', 'entries']
   const counted = found.length === 1 ? `1 ${one} is not a skill` : `${found.length} ${many} are not skills`
-  return `${counted}: ${shown} ${paint('dim', `(${toAdvice('stoke why NAME', options)})`)}`
+  const why = toAdvice(`stoke why ${toCommandLine([first.location])}`, options)
+  return `${counted}: ${shown} ${paint('dim', `(${why})`)}`
 }

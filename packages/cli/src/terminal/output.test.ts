@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { toCommandLine } from './command-line.ts'
-import { toAdvice } from './output.ts'
+import { formatTable, toAdvice } from './output.ts'
 
 describe('a command to paste', () => {
   test.each([
@@ -48,5 +48,35 @@ describe('toAdvice()', () => {
       'X',
     )
     expect(advice).toBe(expected)
+  })
+})
+
+describe('formatTable()', () => {
+  const description = 'Works out what a parcel costs to send, by weight and zone.'
+  const rows = [
+    ['ok', 'a-skill-with-a-long-name', description],
+    ['broken', '\u001b[1mpdf\u001b[22m', 'short'],
+  ]
+
+  test('keeps full width where no terminal limits it', () => {
+    expect(formatTable(rows, Infinity).split('\n')[0]).toBe(
+      `ok      a-skill-with-a-long-name  ${description}`,
+    )
+  })
+
+  test.each([80, 60, 40])('fits into %i columns, and shortens the widest cells in the middle', width => {
+    const [first = '', second = ''] = formatTable(rows, width).split('\n')
+    expect(first).toHaveLength(width)
+    expect(first).toMatch(/ Works.*….*zone\.$/)
+    expect(second).toContain('\u001b[1mpdf\u001b[22m')
+  })
+
+  test('keeps the color codes around a shortened cell', () => {
+    const cell = `\u001b[1m${'abc'.repeat(9)}\u001b[22m`
+    expect(formatTable([[cell]], 9)).toBe('\u001b[1mabca…cabc\u001b[22m')
+  })
+
+  test('makes no column narrower than eight columns', () => {
+    expect(formatTable([['abcdefgh', 'abcdefghij']], 5)).toBe('abcdefgh  abcd…hij')
   })
 })

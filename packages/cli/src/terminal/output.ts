@@ -125,22 +125,54 @@ export function sortForPeople<T extends { readonly status: SkillStatus }>(
   return reports.toSorted((a, b) => Number(b.status === 'broken') - Number(a.status === 'broken'))
 }
 
-/** Formats rows as aligned columns. Does not pad the last column. */
-export function formatTable(rows: readonly (readonly string[])[]): string {
+/** Columns of a table are not made narrower than this. */
+const MIN_COLUMN = 8
+const GAP = '  '
+
+/**
+ * Formats rows as aligned columns. Does not pad the last column. If the rows are too wide, shortens the cells of the
+ * widest columns in the middle.
+ * @param width `Infinity` for texts that must not be shortened
+ */
+export function formatTable(
+  rows: readonly (readonly string[])[],
+  width: number = process.stdout.columns || Infinity,
+): string {
   const widths: number[] = []
   for (const row of rows) {
     row.forEach((cell, index) => {
       widths[index] = Math.max(widths[index] ?? 0, widthOf(cell))
     })
   }
-  const pad = (cell: string, width: number): string => cell + ' '.repeat(width - widthOf(cell))
-  return rows
-    .map(row =>
-      row
-        .map((cell, index) => (index === row.length - 1 ? cell : pad(cell, widths[index] as number)))
-        .join('  '),
-    )
-    .join('\n')
+  fitColumns(widths, width)
+  const pad = (cell: string, most: number): string => cell + ' '.repeat(most - widthOf(cell))
+  const format = (row: readonly string[]): string => {
+    const cells = row.map((cell, index) => shortenMiddle(cell, widths[index] as number))
+    return cells
+      .map((cell, index) => (index === row.length - 1 ? cell : pad(cell, widths[index] as number)))
+      .join(GAP)
+  }
+  return rows.map(format).join('\n')
+}
+
+/** Makes the widest columns narrower until all columns fit. */
+function fitColumns(widths: number[], width: number): void {
+  let excess = widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length) - width
+  for (; excess > 0; excess--) {
+    const widest = Math.max(...widths)
+    if (widest <= MIN_COLUMN) return
+    widths[widths.lastIndexOf(widest)] = widest - 1
+  }
+}
+
+/** Shortens the text between the color codes at the start and at the end of a cell. */
+function shortenMiddle(cell: string, width: number): string {
+  if (widthOf(cell) <= width) return cell
+  const [, start = '', text = '', end = ''] =
+    /^((?:\p{Cc}\[[\d;]*m)*)(.*?)((?:\p{Cc}\[[\d;]*m)*)$/su.exec(cell) ?? []
+  const plain = stripVTControlCharacters(text)
+  const tail = Math.floor((width - 1) / 2)
+  return `${start}${plain.slice(0, width - 1 - tail)}…${plain.slice(plain.length - tail)}${end}`
 }
 
 function widthOf(cell: string): number {
@@ -168,6 +200,7 @@ export function formatSteps(
       step,
       toAdvice(toTerminalLine(detail), options),
     ]),
+    Infinity,
   )
 }
 

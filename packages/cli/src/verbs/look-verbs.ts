@@ -1,5 +1,11 @@
 import { type Command, Option } from 'commander'
-import { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG, EXPLANATION_STEPS } from '../config/known-values.ts'
+import {
+  CATALOG_FORMAT_NAMES,
+  DEFAULT_CATALOG,
+  EXPLANATION_STEPS,
+  SKILL_STATUSES,
+  VISIBILITIES,
+} from '../config/known-values.ts'
 import { act } from './act.ts'
 import { parseCount, withScopeOptions, withSharedOptions } from './verb-options.ts'
 
@@ -8,6 +14,7 @@ export function addLookVerbs(program: Command): void {
   addList(program)
   addShow(program)
   addRender(program)
+  addBudget(program)
   addWhy(program)
   addStatus(program)
 }
@@ -15,7 +22,17 @@ export function addLookVerbs(program: Command): void {
 function addList(program: Command): void {
   withSharedOptions(program.command('list').alias('ls'))
     .description('list every skill that was found, including broken and shadowed skills')
-    .addHelpText('after', '\nExamples:\n  stoke list\n  stoke list --root ./skills --json')
+    .option('--filter <text>', 'only skills with this text in the name, the description or the source')
+    .addOption(
+      new Option('--status <status...>', 'only skills with one of these statuses or visibilities').choices([
+        ...SKILL_STATUSES,
+        ...VISIBILITIES,
+      ]),
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  stoke list\n  stoke list --status broken unlisted\n  stoke list --filter pdf --json',
+    )
     .action(act(async () => (await import('../commands/list.ts')).list))
 }
 
@@ -28,8 +45,18 @@ function addShow(program: Command): void {
 }
 
 function addRender(program: Command): void {
-  withScopeOptions(withSharedOptions(program.command('render').alias('to-prompt')))
+  withCatalogOptions(program.command('render').alias('to-prompt'))
     .description('print the catalog that a new conversation would get')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  stoke render\n  stoke render --format markdown\n  stoke render --include "support-*" --max-tokens 1000 --json',
+    )
+    .action(act(async () => (await import('../commands/render.ts')).render))
+}
+
+/** Adds the options of the verbs about the catalog of a new conversation. */
+function withCatalogOptions(command: Command): Command {
+  return withScopeOptions(withSharedOptions(command))
     .option(
       '--max-tokens <count>',
       `maximum size of the catalog in tokens (default: ${DEFAULT_CATALOG.maxTokens})`,
@@ -40,11 +67,27 @@ function addRender(program: Command): void {
         CATALOG_FORMAT_NAMES,
       ),
     )
+}
+
+function addBudget(program: Command): void {
+  withCatalogOptions(program.command('budget'))
+    .description('print the tokens of each skill, what the catalog leaves out, and the limits of clients')
+    .addOption(
+      new Option('--sort <column>', 'order of the skills')
+        .choices(['tokens', 'body', 'name'])
+        .default('tokens'),
+    )
+    .option(
+      '--context <tokens>',
+      'size of the context for which the limits of clients are computed',
+      parseCount,
+      200_000,
+    )
     .addHelpText(
       'after',
-      '\nExamples:\n  stoke render\n  stoke render --format markdown\n  stoke render --include "support-*" --max-tokens 1000 --json',
+      '\nExamples:\n  stoke budget\n  stoke budget --max-tokens 2000 --exclude "draft-*"\n  stoke budget --sort body --json',
     )
-    .action(act(async () => (await import('../commands/render.ts')).render))
+    .action(act(async () => (await import('../commands/budget.ts')).budget))
 }
 
 function addWhy(program: Command): void {

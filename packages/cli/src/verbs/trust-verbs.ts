@@ -90,13 +90,16 @@ function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>): 
     )
 }
 
+/** Loads the function that lets a verb report a name that no skill has. */
+const reporting = async () => (await import('../skills/report-missing.ts')).reportMissing
+
 function addLog(program: Command): void {
   withSharedOptions(program.command('log').alias('history'))
     .description('list the revisions of a skill, with time, author and reason')
     .argument('<name>', 'name or source/name')
     .option('--limit <count>', `maximum number of revisions, newest first (default: 20)`, parseCount)
     .addHelpText('after', '\nExamples:\n  stoke log pdf\n  stoke log team/pdf --limit 5 --json')
-    .action(act(async () => (await import('../commands/history.ts')).log))
+    .action(act(async () => (await reporting())((await import('../commands/history.ts')).log)))
 }
 
 function addDiff(program: Command): void {
@@ -112,7 +115,7 @@ function addDiff(program: Command): void {
       'after',
       '\nExamples:\n  stoke diff pdf\n  stoke diff pdf a1b2c3d4\n  stoke diff pdf a1b2c3d4 e5f60718 --json',
     )
-    .action(act(async () => (await import('../commands/history.ts')).diff))
+    .action(act(async () => (await reporting())((await import('../commands/history.ts')).diff)))
 }
 
 function addRollback(program: Command): void {

@@ -1,15 +1,16 @@
 import type { Hasher } from '../host.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
+import { isTestFile } from '../skill/test-files.ts'
 
 /**
  * Short keys for what a model gets from a revision. Two revisions with equal keys differ at most in their frontmatter,
- * or in blank lines around the instructions.
+ * in their tests, or in blank lines around the instructions.
  */
 export interface ContentKeys {
   /** Key of the instructions. */
   readonly body: string
-  /** Key of all other files. */
+  /** Key of all other files, without the tests of the skill. */
   readonly files: string
 }
 
@@ -25,7 +26,7 @@ export function contentKeys(
   const known = keys.get(files)
   if (known !== undefined) return known
   const others = files
-    .filter(({ path }) => path !== skillFile)
+    .filter(file => file.path !== skillFile && !isTestFile(file))
     .map(({ path, digest, isExecutable }) => [path, digest, isExecutable])
   const made = {
     body: bodyDigest.slice(ALGORITHM.length, ALGORITHM.length + DIGITS),

@@ -1,6 +1,7 @@
 import type { SkillScope } from '../catalog/scope.ts'
 import type { SkillReport } from '../registry/skill-report.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
+import type { MeasuredCatalog } from './visibility.ts'
 
 /** A text before and after a change. */
 export interface TextChange {
@@ -17,6 +18,8 @@ export interface Answering {
   readonly skills: SkillRuntime
   /** Scope of new conversations. @default all skills */
   readonly scope?: SkillScope
+  /** The catalog options of the runtime. */
+  readonly catalog: MeasuredCatalog
   /** Returns the SKILL.md of a folder as it is now; `undefined` if it cannot be read. */
   readonly readNewest: (report: SkillReport) => Promise<string | undefined>
   /** Returns a unified diff. */

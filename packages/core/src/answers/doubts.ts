@@ -2,10 +2,10 @@ import { describeNewCapabilities } from '../history/capabilities.ts'
 import { type SkillReport, targetOf } from '../registry/skill-report.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { type SkillRow, toRow } from './skill-row.ts'
+import { type FolderRow, toRow } from './skill-row.ts'
 
 /** A revision that waits for approval. */
-export interface WaitingRow extends SkillRow {
+export interface WaitingRow extends FolderRow {
   /** Capabilities that the waiting revision declares and the served revision does not. */
   readonly newCapabilities: readonly string[]
   /** Hidden text that only an approval looks for. */

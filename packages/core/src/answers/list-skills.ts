@@ -5,22 +5,30 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import { isNearlySkillFile } from '../source/describe-not-skill.ts'
 import type { NotSkill, NotSkills } from '../source/not-skill.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
+import type { Answering } from './answering.ts'
 import { withUnreported } from './doubts.ts'
-import { type GenerationId, type SkillRow, toGenerationId, toRow } from './skill-row.ts'
+import { type GenerationId, type SkillRow, toGenerationId } from './skill-row.ts'
+import { type CatalogUse, viewCatalog } from './visibility.ts'
 
 /** Every skill folder in the sources, sorted by name and then by precedence. */
 export interface SkillList {
   readonly generation: GenerationId
   readonly skills: readonly SkillRow[]
   readonly sources: readonly SourceReport[]
+  readonly catalog: CatalogUse
 }
 
 /** The sources, and how many skills they have. */
-export interface SourcesStatus {
+export interface SkillCounts {
   readonly generation: GenerationId
   /** Number of skills with each status. */
   readonly counts: Readonly<Record<SkillStatus, number>>
   readonly sources: readonly ListedSource[]
+}
+
+/** The sources, their skills, and the catalog of a new conversation. */
+export interface SourcesStatus extends SkillCounts {
+  readonly catalog: CatalogUse
 }
 
 /** State of one source, for example its path, how it is watched, and its diagnostics. */
@@ -37,17 +45,21 @@ export interface ListedSource extends SourceStatus {
  * @param rowOf creates the row of a report, for a caller that knows tokens and uses
  */
 export async function listSkills(
-  skills: SkillRuntime,
-  rowOf: (report: SkillReport) => SkillRow = report => toRow(report),
+  answering: Answering,
+  rowOf?: (report: SkillReport) => SkillRow,
 ): Promise<SkillList> {
+  const { skills } = answering
   const { current } = skills
+  const view = viewCatalog(answering, current)
+  const toRow = rowOf ?? view.toRow
   const rows = current
     .reports()
-    .map(async report => rowOf(report.status === 'pending' ? await withUnreported(report, skills) : report))
+    .map(async report => toRow(report.status === 'pending' ? await withUnreported(report, skills) : report))
   return {
     generation: toGenerationId(current),
     skills: await Promise.all(rows),
     sources: current.sources(),
+    catalog: view.use,
   }
 }
 
@@ -59,7 +71,7 @@ export function countSkills(
   skills: SkillRuntime,
   paths: readonly string[],
   generation: Generation = skills.current,
-): SourcesStatus {
+): SkillCounts {
   const counts = Object.fromEntries(SKILL_STATUSES.map(status => [status, 0])) as Record<SkillStatus, number>
   const found = new Map<string, number>()
   for (const { status, source } of generation.reports()) {

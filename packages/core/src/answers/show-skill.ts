@@ -13,7 +13,8 @@ import { decodePlainText } from '../skill/text.ts'
 import { MAX_LOOK_MS } from '../sync/source-readers.ts'
 import type { Answering } from './answering.ts'
 import { findUnreported } from './doubts.ts'
-import { type GenerationId, type SkillRow, toGenerationId, toRow } from './skill-row.ts'
+import { type GenerationId, type SkillRow, toGenerationId } from './skill-row.ts'
+import { viewCatalog } from './visibility.ts'
 
 export type FileInfo = Pick<SkillFile, 'path' | 'digest' | 'size'>
 
@@ -72,10 +73,12 @@ const BOUND = { maxWaitMs: MAX_LOOK_MS }
  */
 export async function showSkill(
   target: string,
-  { skills, scope, readNewest }: Answering,
-  rowOf: (report: SkillReport) => SkillRow = report => toRow(report),
+  answering: Answering,
+  rowOf?: (report: SkillReport) => SkillRow,
 ): Promise<SkillDetail | SkillExplanation> {
+  const { skills, scope, readNewest } = answering
   const generation = await skills.fresh(BOUND)
+  const toRow = rowOf ?? viewCatalog(answering, generation).toRow
   const view = skills.forConversation(scope === undefined ? {} : { scope })
   const meant = findMeant(target, generation, skills)
   if (meant === undefined) return await view.why(target)
@@ -86,7 +89,7 @@ export async function showSkill(
       : await showRevision(skill, skills)
   return {
     generation: toGenerationId(generation),
-    skills: listLike(report, generation).map(each => rowOf(each)),
+    skills: listLike(report, generation).map(toRow),
     ...shown,
     refusedText: report.status === 'broken' ? ((await readNewest(report)) ?? null) : null,
     unreported: await findUnreported(report, skills),

@@ -5,6 +5,7 @@ import { targetOf } from '../registry/skill-report.ts'
 import type { SkillUsage } from '../runtime/skill-uses.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
+import type { SkillVisibility } from './visibility.ts'
 
 /**
  * Identifies a generation. `number` has a meaning only within one process. `digest` is equal on all machines that serve
@@ -17,9 +18,11 @@ export interface GenerationId {
 
 /** Token counts with the o200k vocabulary. For models with another vocabulary, these counts are estimates. */
 export interface SkillTokens {
-  /** Number of tokens of the name and the description. */
+  /** Number of tokens of the entry in the catalog. 0 for a hidden skill. */
   readonly listed: number
   readonly body: number
+  /** Whether the numbers are estimated from the sizes of the texts, without a vocabulary. */
+  readonly isEstimate: boolean
 }
 
 /** The uses of a skill since the process started. */
@@ -32,7 +35,7 @@ export interface SkillUseSummary {
 }
 
 /** One skill folder in a source, even if it is not served. */
-export interface SkillRow {
+export interface FolderRow {
   readonly name: string
   readonly description: string
   readonly source: string
@@ -54,8 +57,14 @@ export interface SkillRow {
   readonly usage: SkillUseSummary | null
 }
 
+/** One skill folder, and what the model of a new conversation sees of it. */
+export interface SkillRow extends FolderRow {
+  /** Null for a folder that is not served, and for a skill that is out of scope. */
+  readonly visibility: SkillVisibility | null
+}
+
 /** A skill after a decision. */
-export interface DecidedRow extends SkillRow {
+export interface DecidedRow extends FolderRow {
   /** True if the decision was recorded; false if the same decision was already in effect. */
   readonly isNew: boolean
 }
@@ -65,7 +74,7 @@ export function toGenerationId({ number, digest }: Generation): GenerationId {
 }
 
 /** Converts a report to the row that the API and `--json` show. */
-export function toRow(report: SkillReport, tokens: SkillTokens | null = null, usage?: SkillUsage): SkillRow {
+export function toRow(report: SkillReport, tokens: SkillTokens | null = null, usage?: SkillUsage): FolderRow {
   const { name, description, source, status, diagnostics, copies = [] } = report
   return {
     name,

@@ -214,9 +214,11 @@ const DECIDED: readonly DiagnosticCode[] = [
 ]
 
 function describeEligibility({ serving, diagnostics }: SkillReport): string {
-  const reasons = diagnostics.filter(each => DECIDED.includes(each.code)).map(each => each.message)
+  const decided = diagnostics.filter(each => DECIDED.includes(each.code))
+  const reasons = decided.map(each => each.message)
   if (serving !== undefined) return [`serving ${shortDigest(serving)}`, ...reasons].join('; ')
-  return reasons.join('; ') || 'no revision can be served'
+  const fixes = decided.flatMap(({ code, fix }) => (code === 'SKILL_DISABLED' && fix ? [fix] : []))
+  return [...reasons, ...fixes].join('; ') || 'no revision can be served'
 }
 
 function describeFound(

@@ -1,5 +1,5 @@
 import { defined } from '../defined.ts'
-import { quote } from '../quote.ts'
+import { quote, quoteWord } from '../quote.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import { shortDigest } from '../skill/digest.ts'
@@ -188,6 +188,7 @@ function toStatus(
 function describeDecision(candidate: Candidate): Diagnostic[] {
   const { entry, held, standing, live } = candidate
   const target = describeTarget(candidate)
+  const word = quoteWord(target)
   const path = entry.directory ?? target
   const found: Diagnostic[] = []
   if (candidate.isLost) {
@@ -205,7 +206,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       severity: 'info',
       message: `the skill is not served: ${standing.reason}`,
       path,
-      fix: `read the reason first; enable ${quote(target)} only if it no longer applies`,
+      fix: `read the reason first; only if it no longer applies: stoke enable ${word}`,
     })
   }
   if (standing?.kind === 'pinned') {
@@ -218,7 +219,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
         ? `revision ${revision} is served regardless of newer revisions: ${standing.reason}`
         : `revision ${revision} is pinned but no longer stored; the last good revision is served`,
       path,
-      fix: `review the newest revision first; unpin ${quote(target)} only if that one may be served`,
+      fix: `review the newest revision first; only if that one may be served: stoke unpin ${word}`,
     })
   }
   if (held !== undefined && standing === undefined && entry.skill !== undefined) {
@@ -227,7 +228,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       severity: 'warning',
       message: `revision ${shortDigest(entry.skill.revision)} is held: ${held.reason}`,
       path,
-      fix: `review it first, then approve ${quote(`${target}@${entry.skill.revision}`)} to make it live`,
+      fix: `review it: stoke diff ${word}; then approve it: stoke approve ${quoteWord(`${target}@${entry.skill.revision}`)}; or reject it: stoke reject ${word}`,
     })
   }
   return found

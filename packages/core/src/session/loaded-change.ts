@@ -4,6 +4,7 @@ import type { Hasher } from '../host.ts'
 import { diffFiles } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
+import { isTestFile } from '../skill/test-files.ts'
 
 /** A file of a loaded skill that differs from the last revision reported to the conversation. */
 export interface LoadedFileChange {
@@ -35,7 +36,7 @@ export interface ChangeOptions {
 
 /**
  * Compares a loaded skill with its current revision. Returns `undefined` if the change was already reported, or if only
- * the frontmatter changed. The listing of the notice reports a changed description.
+ * the frontmatter or the tests changed. The listing of the notice reports a changed description.
  */
 export function findLoadedChange(
   entry: LedgerEntry,
@@ -72,7 +73,7 @@ function findFileChanges(
   if (before === undefined) return undefined
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
   return diffFiles(before.files, after.files)
-    .filter(({ path }) => !isSkillFile(path))
+    .filter(({ path }) => !isSkillFile(path) && !isTestFile({ path }))
     .map(({ path, ...file }) => ({
       kind: file.before === undefined ? 'added' : file.after === undefined ? 'removed' : 'changed',
       path,

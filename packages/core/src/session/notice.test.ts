@@ -65,6 +65,21 @@ describe('the notice about a loaded skill', () => {
     expect(linesOf(await session.update())).toEqual(['- description changed: refund: Pays back.'])
   })
 
+  test('no notice reports a change of tests, and the files of tests are not listed', async () => {
+    const { it, session } = await openLoaded()
+    await using _ = it
+    const before = revisionOf(it)
+    it.writeFile('refund', 'evals/tests.yaml', 'fires: [Pay me back]')
+    expect(await session.update()).toBeUndefined()
+    expect(revisionOf(it)).not.toBe(before)
+    const loaded = await loadSkill(session, 'refund')
+    expect(loaded).toContain('references/limits.md')
+    expect(loaded).not.toContain('evals')
+    it.writeFile('refund', 'evals/tests.yaml', 'fires: [Refund it]')
+    it.writeFile('refund', 'references/limits.md', 'At most 200.')
+    expect(linesOf(await session.update())[0]).toMatch(/; changed: references\/limits\.md; reads/)
+  })
+
   test('the notice names the files that changed since the last notice, and repeats that the instructions are outdated', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it

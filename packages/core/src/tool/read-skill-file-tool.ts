@@ -18,6 +18,7 @@ import type { SkillFile } from '../skill/manifest.ts'
 import { suggest } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { parseSkillPath } from '../skill/skill-path.ts'
+import { isTestFile } from '../skill/test-files.ts'
 import { decodePlainText } from '../skill/text.ts'
 import { defineTool } from './define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
@@ -108,7 +109,7 @@ async function readFile(
   const { revision, files } = await findRevision(skill, wanted, knownName, conversation)
   const file = files.find(each => each.path === path)
   if (file === undefined) {
-    const paths = files.map(each => each.path)
+    const paths = files.filter(each => !isTestFile(each)).map(each => each.path)
     const hint = suggest(path, paths) || `; it has: ${paths.slice(0, 20).join(', ')}`
     throw new SkillError('FILE_NOT_FOUND', `${quote(skill.name)} has no file ${quote(path)}${hint}`)
   }

@@ -12,6 +12,7 @@ import { describeUnread } from '../registry/skill-not-found.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
+import { isTestFile } from '../skill/test-files.ts'
 import { disallowedToolsOf } from '../skill/tool-list.ts'
 import { defineTool } from './define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
@@ -151,7 +152,7 @@ export function describeBundle(skill: Skill, reader: Pick<SkillReader, 'commands
       lines.push(`- and ${commands.length - MAX_LISTED_COMMANDS} more`)
   }
   if (problem !== undefined) lines.push(`Its newest commands are not there: ${escapeText(problem)}`)
-  const others = skill.files.filter(file => file.path !== skill.skillFile)
+  const others = skill.files.filter(file => file.path !== skill.skillFile && !isTestFile(file))
   if (others.length > 0) {
     lines.push(`Files (read them with ${TOOL_NAMES.readFile}):`)
     for (const file of others.slice(0, MAX_LISTED_FILES))

@@ -1,0 +1,101 @@
+import { defined, isRecord, quote } from '@skillstoke/core/internal'
+import { dump } from 'js-yaml'
+import { toFault } from './read-tests-yaml.ts'
+import type { SkillTests, TestFault, TriggerKind } from './skill-tests.ts'
+import { type LinedYaml, readLinedYaml } from './yaml-lines.ts'
+
+/** A test to write. `expect` has the fields of `expect:` in the file, for example `{ loads: 'pdf' }`. */
+export type NewTest =
+  | { readonly kind: TriggerKind; readonly message: string }
+  | {
+      readonly kind: 'ask'
+      readonly message: string
+      readonly expect: readonly Readonly<Record<string, unknown>>[]
+    }
+
+/** The text with the new test, or why the test could not be added. */
+export type AddedTest =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly fault: TestFault }
+
+/**
+ * Adds a test at the end of its section of `evals/tests.yaml`. The text of the author stays as it is, comments included. A
+ * message that the section has already is not added again.
+ *
+ * @param path the path of the file, for faults
+ * @example
+ * const added = addTest('fires:\n  - Fill in this form # real\n', { kind: 'fires', message: 'Sign: the form' })
+ * if (added.ok) console.log(added.text.split('\n')[2]) // prints   - 'Sign: the form'
+ */
+export function addTest(text: string, test: NewTest, path?: string): AddedTest {
+  const yaml = readLinedYaml(text)
+  if (!yaml.ok) return { ok: false, fault: toFault(path, yaml.fault) }
+  const messages = messagesOf(yaml, test.kind)
+  if (messages.includes(test.message)) return { ok: true, text }
+  const added = insert(text, test, yaml)
+  const after = readLinedYaml(added)
+  // Proves that the new text has the old tests and the new one, because an author may use any form of YAML.
+  if (after.ok && messagesOf(after, test.kind).join('\n') === [...messages, test.message].join('\n'))
+    return { ok: true, text: added }
+  const message = `the section ${quote(test.kind)} has a form to which no test can be added`
+  const line = yaml.lineOf(`/${test.kind}`)
+  return {
+    ok: false,
+    fault: toFault(path, { message, ...defined({ line }), fix: 'write it as a list with "- " on each line' }),
+  }
+}
+
+/** Returns the messages in the convention of skill-creator, with the fields that other tools wrote. */
+export function toTriggerEvals({ triggers }: SkillTests): readonly Readonly<Record<string, unknown>>[] {
+  return triggers.map(({ kind, message, extra }) => ({
+    query: message,
+    should_trigger: kind === 'fires',
+    ...extra,
+  }))
+}
+
+type WholeYaml = Extract<LinedYaml, { ok: true }>
+
+function messagesOf({ value }: WholeYaml, section: NewTest['kind']): readonly string[] {
+  const list = isRecord(value) ? value[section] : undefined
+  return Array.isArray(list) ? list.map(each => String(isRecord(each) ? each['message'] : each).trim()) : []
+}
+
+function insert(text: string, test: NewTest, { value, lineOf }: WholeYaml): string {
+  const newline = text.includes('\r\n') ? '\r\n' : '\n'
+  const lines = text.split(/\r?\n/)
+  const sections = isRecord(value) ? Object.keys(value) : []
+  const keyLine = sections.includes(test.kind) ? lineOf(`/${test.kind}`) : undefined
+  if (keyLine === undefined) {
+    while (lines.at(-1)?.trim() === '') lines.pop()
+    return [...lines, `${test.kind}:`, ...toItem(test, '  '), ''].join(newline)
+  }
+  const others = sections.map(key => lineOf(`/${key}`) ?? 0)
+  const nextLine = Math.min(...others.filter(line => line > keyLine), lines.length + 1)
+  const section = lines.slice(keyLine - 1, nextLine - 1)
+  const kept = section.findLastIndex(line => !/^(?:\s*$|#)/.test(line)) + 1
+  const changed = extend(section.slice(0, kept), test)
+  return lines.toSpliced(keyLine - 1, kept, ...changed).join(newline)
+}
+
+/** Returns the lines of a section with one more test. */
+function extend(section: readonly string[], test: NewTest): readonly string[] {
+  const first = section.slice(1).find(line => /^\s*- /.test(line))
+  if (first !== undefined) return [...section, ...toItem(test, first.slice(0, first.indexOf('-')))]
+  const text = section.join('\n')
+  const end = text.lastIndexOf(']')
+  if (end === -1) return [...section, ...toItem(test, '  ')]
+  const before = text.slice(0, end).trimEnd()
+  if (before.endsWith('[')) return [before.slice(0, -1).trimEnd(), ...toItem(test, '  ')]
+  const { kind: _kind, ...fields } = test
+  const item = JSON.stringify(test.kind === 'ask' ? fields : test.message)
+  return `${before}${before.endsWith(',') ? '' : ','} ${item}${text.slice(end)}`.split('\n')
+}
+
+function toItem(test: NewTest, indent: string): readonly string[] {
+  const item = test.kind === 'ask' ? { message: test.message, expect: test.expect } : test.message
+  return dump([item], { lineWidth: -1 })
+    .trimEnd()
+    .split('\n')
+    .map(line => `${indent}${line}`.trimEnd())
+}

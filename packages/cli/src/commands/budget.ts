@@ -1,0 +1,89 @@
+import { createScopeTest, type SkillRuntime } from '@skillstoke/core'
+import { computeBudget, type SkillBudget, toGenerationId } from '@skillstoke/core/internal'
+import type { Config } from '../config/config.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { countTokens } from '../skills/tokens.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { formatCatalog, formatCount } from '../terminal/format-catalog.ts'
+import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
+
+export interface BudgetFlags {
+  readonly sort: 'tokens' | 'body' | 'name'
+  /** Size of the context for which the limits of clients are computed. */
+  readonly context: number
+}
+
+/** Width of a number of tokens. */
+const COLUMN = 'LISTED'.length
+
+type Cost = SkillBudget['skills'][number] & {
+  /** Null if the instructions cannot be read. */
+  readonly body: number | null
+}
+
+/** Implements `stoke budget`: prints what each skill costs, and how much of each limit the skills use. */
+export async function budget(config: Config, { sort, context }: BudgetFlags): Promise<Answer> {
+  await using skills = await openSkills(config, { watching: 'off' })
+  const isInScope = createScopeTest(config.scope)
+  const served = skills.current.list().filter(({ name }) => isInScope(name))
+  const found = computeBudget(served, { ...config.catalog, countTokens, contextTokens: context })
+  const costs = sortCosts(await countBodies(found, skills), sort)
+  return {
+    json: { generation: toGenerationId(skills.current), ...found, skills: costs },
+    text: () => (costs.length === 0 ? ['no skills in scope'] : describe(found, costs)),
+  }
+}
+
+async function countBodies({ skills: costs }: SkillBudget, skills: SkillRuntime): Promise<readonly Cost[]> {
+  const found: Cost[] = []
+  for (const cost of costs) {
+    const skill = skills.current.get(cost.name)
+    // Counting must not retrieve the files of a skill that was not loaded yet.
+    const body = skills.isStored(skill) ? countTokens(await skills.readBody(skill)) : null
+    found.push({ ...cost, body })
+  }
+  return found
+}
+
+function sortCosts(costs: readonly Cost[], sort: BudgetFlags['sort']): readonly Cost[] {
+  if (sort === 'name') return costs
+  const sizeOf = ({ listed, body }: Cost): number => (sort === 'body' ? (body ?? 0) : listed)
+  return costs.toSorted((a, b) => sizeOf(b) - sizeOf(a))
+}
+
+function* describe(
+  { catalog, limits, neededTokens, skills }: SkillBudget,
+  costs: readonly Cost[],
+): Generator<string> {
+  const rows = costs.map(({ name, visibility, listed, body }) => [
+    paint('bold', toTerminalLine(name)),
+    visibility,
+    formatCount(listed).padStart(COLUMN),
+    (body === null ? '-' : formatCount(body)).padStart(COLUMN),
+  ])
+  yield formatTable([['NAME', 'VISIBILITY', 'LISTED', 'BODY'.padStart(COLUMN)], ...rows])
+  yield `\n${formatCatalog(catalog)}`
+  yield `${describeCut(skills)}; all skills need ${formatCount(neededTokens)} tokens`
+  const uses = limits.map(({ client, what, unit, limit, used, cut: over }) => [
+    client,
+    what,
+    `${formatCount(used)} of ${formatCount(limit)} ${unit}`,
+    used <= limit ? 'fits' : paint('yellow', `over ${toTerminalLine(over.join(', '))}`),
+  ])
+  yield `\n${formatTable([['CLIENT', 'LIMIT', 'USED', ''], ...uses])}`
+  yield paint(
+    'dim',
+    'The limits of a client apply if it reads the folders itself. Tokens are estimates for models with another vocabulary.',
+  )
+  if (catalog.unlisted > 0)
+    yield 'to list more skills: shorten descriptions, leave skills out with --exclude or "scope" in skillstoke.json, or raise --max-tokens or "catalog.maxTokens"'
+}
+
+/** Says which skill the catalog leaves out first, and by which rule. */
+function describeCut(skills: SkillBudget['skills']): string {
+  const rule = 'the catalog is sorted by name and leaves out skills at its end'
+  const first = skills.find(({ visibility }) => visibility === 'unlisted')
+  if (first !== undefined) return `${rule}, from ${toTerminalLine(first.name)} on`
+  const next = skills.findLast(({ visibility }) => visibility === 'listed')
+  return next === undefined ? rule : `${rule}, ${toTerminalLine(next.name)} first`
+}
