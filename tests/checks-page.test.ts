@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { CHECKS } from '@skillstoke/author'
 import { expect, test } from 'vitest'
-import { CHECKS } from '../packages/author/src/check/finding-table.ts'
 import { renderChecksPage } from '../scripts/checks-page.ts'
 
 const page = readFileSync('docs/checks.md', 'utf8')

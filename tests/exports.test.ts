@@ -91,6 +91,7 @@ const BOUNDS: Readonly<Record<string, number>> = {
   '@skillstoke/adapters/loop': 16,
   '@skillstoke/agent': 26,
   '@skillstoke/agent/testing': 1,
+  '@skillstoke/author/lsp': 3,
   '@skillstoke/compat': 33,
   '@skillstoke/fleet': 26,
   '@skillstoke/mcp': 9,

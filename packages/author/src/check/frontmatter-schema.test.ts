@@ -1,11 +1,11 @@
 import { parseSkill } from '@skillstoke/core'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
 import { CLIENTS, KNOWN_FIELDS, SILENT_FIELDS } from './clients.ts'
 import { describeClients, FIELDS } from './fields.ts'
 import { toFrontmatterSchema } from './frontmatter-schema.ts'
 
-const accepts = new Ajv2020().compile(toFrontmatterSchema())
+const accepts = new Ajv().compile(toFrontmatterSchema())
 const NAMED = { name: 'vat-report', description: 'Creates VAT reports. Use when a quarter ends.' }
 
 test('the published JSON Schema matches the table of fields', async () => {

@@ -6,7 +6,7 @@ const TYPES = { text: 'string', boolean: 'boolean', map: 'object' } as const
 export function toFrontmatterSchema(): Record<string, unknown> {
   const fields = Object.entries(FIELDS)
   return {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $schema: 'http://json-schema.org/draft-07/schema#',
     $id: 'frontmatter.schema.json',
     title: 'Frontmatter of SKILL.md',
     type: 'object',

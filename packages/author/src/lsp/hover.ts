@@ -1,3 +1,6 @@
+import { basename, dirname } from 'node:path'
+import { countEntry, DEFAULT_CATALOG } from '@skillstoke/core/internal'
+import { captureSkill, MemorySkillStore, portableHasher } from '@skillstoke/core/source'
 import type { Position } from 'vscode-languageserver/node'
 import { CheckedSkill } from '../check/checked-skill.ts'
 import { describeClients, FIELDS } from '../check/fields.ts'
@@ -11,18 +14,31 @@ export function describeAt(
   countTokens: (text: string) => number,
 ): string | undefined {
   if (!isSkillFile(path)) return undefined
-  const count = (text: string): string => `${countTokens(text).toLocaleString('en')} tokens`
   const skill = new CheckedSkill(given)
   const field = findFrontmatterLine(document, line)?.field
   if (field !== undefined) {
-    const { name, description } = skill.fields
     const isListed = field === 'name' || field === 'description'
-    const cost = isListed && skill.isReadable ? [`Listed with ${count(`${name} ${description}`)}.`] : []
+    const cost = isListed ? describeEntry(skill, countTokens) : []
     return [`**${field}**`, FIELDS[field]?.means ?? '', describeClients(field), ...cost].join('\n\n')
   }
   const section = readSection(skill, line + 1)
   if (section === undefined) return undefined
-  return `This section has ${count(section)}, all instructions have ${count(skill.body)}.`
+  const [own, all] = [section, skill.body].map(text => countTokens(text.trim()).toLocaleString('en'))
+  return `This section has ${own} tokens, all instructions have ${all}.`
+}
+
+/** Returns what the skill takes in the catalog of a new conversation, unless it cannot be read. */
+function describeEntry(
+  { given, text }: CheckedSkill,
+  countTokens: (text: string) => number,
+): readonly string[] {
+  const directory = dirname(given.path)
+  const place = { source: 'editor', location: basename(directory), directory }
+  const context = { store: new MemorySkillStore(), hasher: portableHasher }
+  const { skill } = captureSkill({ ...place, files: { 'SKILL.md': text } }, context)
+  if (skill === undefined) return []
+  const tokens = countEntry(skill, DEFAULT_CATALOG.format, countTokens)
+  return [tokens === 0 ? 'Hidden from models: 0 tokens listed.' : `${tokens} tokens listed.`]
 }
 
 /** Returns the text from a heading to the next heading of its level or a higher one. */

@@ -281,7 +281,7 @@ describe('stoke lsp', () => {
 
   test('offers the edits of the findings in a line, and prefers automatic ones', async () => {
     folder.write('skills/vat-report/references/rates.md', 'Rates.\n')
-    const text = `${skill('Read [the rates](References\\Rates.md).\n\nSee [again](rates.md).')}`
+    const text = skill('Read [the rates](References\\Rates.md).\n\nSee [again](rates.md).')
     const uri = await editor.open(write(text))
     await editor.waitFor(uri, ['LINK_CASE', 'LINK_DEAD'])
     const fixed = text.replace('References\\Rates.md', 'references/rates.md')
@@ -339,11 +339,12 @@ describe('stoke lsp', () => {
     const uri = await editor.open(write(skill(body, `${GOOD}\nuser-invocable: false`)))
     const field = await editor.hover(uri, '\nuser')
     expect(field).toContain('Read by: Claude Code, VS Code and Copilot.')
-    expect(await editor.hover(uri, '\ndesc')).toContain('Listed with 14 tokens.')
-    expect(await editor.hover(uri, '# VA')).toMatch(
-      /^This section has (\d+) tokens, all instructions have \d+ tokens\.$/,
-    )
-    expect(await editor.hover(uri, '## Su')).toContain('This section has 6 tokens')
+    expect(await editor.hover(uri, '\ndesc')).toMatch(/\n\n[5-9]\d tokens listed\.$/)
+    await editor.type(uri, 'user-invocable: false', 'disable-model-invocation: true')
+    expect(await editor.hover(uri, '\nname')).toContain('Hidden from models: 0 tokens listed.')
+    const sizes = 'This section has 13 tokens, all instructions have 13.'
+    expect(await editor.hover(uri, '# VA')).toBe(sizes)
+    expect(await editor.hover(uri, '## Su')).toContain('This section has 6 tokens,')
     expect(await editor.hover(uri, 'Read the')).toBe(undefined)
   })
 })
