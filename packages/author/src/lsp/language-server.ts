@@ -27,7 +27,21 @@ export interface LanguageServerOptions extends CheckOptions {
 /** Checks wait for a pause of this length in the typing. */
 const PAUSE_MS = 150
 
-/** Serves an editor over standard input and output. The editor ends the process. */
+/**
+ * Serves an editor over standard input and output. The editor ends the process.
+ *
+ * @example
+ * ```ts no-run
+ * import { readFile } from 'node:fs/promises'
+ * import { serveLanguageServer } from '@skillstoke/author/lsp'
+ *
+ * serveLanguageServer({
+ *   version: '1.0.0',
+ *   countTokens: text => Math.ceil(text.length / 4),
+ *   load: async path => ({ path, bytes: await readFile(path) }),
+ * })
+ * ```
+ */
 export function serveLanguageServer(options: LanguageServerOptions): void {
   const connection = createConnection(ProposedFeatures.all, process.stdin, process.stdout)
   const documents = new TextDocuments(TextDocument)
