@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import type { CheckOptions } from '@skillstoke/author'
-import { type LoadSkill, serveLanguageServer } from '@skillstoke/author/lsp'
+import { type SkillFolders, serveLanguageServer } from '@skillstoke/author/lsp'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import { directory, nodeHasher } from '@skillstoke/core/node'
 import { readReported } from '../check/check-report.ts'
@@ -13,20 +13,25 @@ import type { CheckFlags } from './check.ts'
 /** Implements `stoke lsp`: serves an editor over standard input and output until the editor ends the process. */
 export function lsp(config: Config, { for: profiles = [] }: Pick<CheckFlags, 'for'>): number {
   const options: CheckOptions = { profiles, severities: config.checks }
-  serveLanguageServer({ ...options, countTokens, version: readVersion(), load: createLoader(config) })
+  serveLanguageServer({ ...options, countTokens, version: readVersion(), folders: openFolders(config) })
   return EXIT_OK
 }
 
-/** Returns a function that reads a skill as `stoke check` does, through a runtime that watches its folder. */
-function createLoader(config: Config): LoadSkill {
+/** Reads skills as `stoke check` does, each through a runtime that watches its folder. */
+function openFolders(config: Config): SkillFolders {
   const opened = new Map<string, Promise<SkillRuntime>>()
-  return async (skillFile, onChange) => {
-    const folder = dirname(skillFile)
-    const opening = opened.get(folder) ?? openFolder(folder, config, onChange)
-    opened.set(folder, opening)
-    const skills = await opening
-    const report = skills.current.reports().find(({ location }) => location === '')
-    return report === undefined ? undefined : await readReported(report, { skills, scans: true })
+  return {
+    load: async (skillFile, onChange) => {
+      const opening = opened.get(skillFile) ?? openFolder(dirname(skillFile), config, onChange)
+      opened.set(skillFile, opening)
+      const skills = await opening
+      const report = skills.current.reports().find(({ location }) => location === '')
+      return report === undefined ? undefined : await readReported(report, { skills, scans: true })
+    },
+    close: skillFile => {
+      void opened.get(skillFile)?.then(skills => skills.close())
+      opened.delete(skillFile)
+    },
   }
 }
 
