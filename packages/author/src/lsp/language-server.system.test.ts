@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -28,8 +29,9 @@ import {
   type TextEdit,
 } from 'vscode-languageserver/node'
 import { TextDocument } from 'vscode-languageserver-textdocument'
-import { BIN } from '../../../../tests/fixtures/cli.ts'
+import { BIN, stoke } from '../../../../tests/fixtures/cli.ts'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
+import { CHECKS } from '../check/finding-table.ts'
 
 /** An editor: a client of the protocol that runs the built command line, and keeps the texts and the findings. */
 class Editor {
@@ -174,6 +176,14 @@ class Editor {
     return (hover?.contents as MarkupContent | undefined)?.value
   }
 }
+
+interface CheckedSkill {
+  readonly path: string
+  readonly diagnostics: readonly { readonly code: string; readonly path?: string }[]
+}
+
+/** Findings that compare several skills. An editor checks one skill. */
+const ABOUT_SETS = ['DESCRIPTION_SIMILAR', 'SKILL_SHADOWED', 'CATALOG_TOO_LARGE']
 
 interface ActionRow {
   readonly title: string
@@ -363,6 +373,28 @@ describe('stoke lsp, with its own settings', () => {
     )
     const findings = await editor.waitFor(uri, ['CLIENT_RESTRICTION_LOST', 'CLIENT_SYNTAX'])
     expect(findings.map(({ severity }) => severity)).toEqual([2, 1])
+    expect(await editor.end()).toBe(0)
+  })
+
+  test('reports what stoke check reports, for the bad example of every check', async () => {
+    using folder = new TemporaryFolder()
+    const examples = Object.entries(CHECKS).flatMap(([code, { bad }]) => (bad ? [{ code, bad }] : []))
+    for (const { code, bad } of examples)
+      for (const [path, text] of Object.entries(bad.files)) folder.write(join(code, 'vat-report', path), text)
+    const { json } = stoke<readonly CheckedSkill[]>(['check', folder.path, '--json'], { cwd: folder.path })
+    expect(json.length).toBeGreaterThan(35)
+    const editor = new Editor(folder)
+    await editor.start()
+    for (const { path, diagnostics } of json) {
+      const file = join(path, 'SKILL.md')
+      const own = diagnostics.filter(each => each.path === file && !ABOUT_SETS.includes(each.code))
+      const uri = await editor.open(file)
+      await editor.waitFor(
+        uri,
+        own.map(({ code }) => code),
+      )
+      await editor.close(uri)
+    }
     expect(await editor.end()).toBe(0)
   })
 
