@@ -90,10 +90,19 @@ describe('stoke chat without a terminal', () => {
 
   test('makes a readable id, and an empty list writes nothing', async () => {
     expect(stoke('chat', '--list').stdout).toMatch(/^no conversations in .*conversations\.sqlite\n$/)
-    const { stderr } = await chat(['--ask', 'Hello.'])
+    const { stderr } = await chat(['--ask', 'Hello.', '--keep'])
     const [, id = ''] = /new conversation (chat-(?:[a-z][aeiou]){3}),/.exec(stderr) ?? []
     expect(id).not.toBe('')
     expect(stoke('chat', '--list').stdout).toContain(id)
+  })
+
+  test('stores nothing of a single question that no one asked to keep', async () => {
+    const { stdout, stderr } = await chat(['--ask', 'Hello.'])
+    expect([stdout, stderr]).toEqual([
+      expect.stringMatching(/\S/),
+      expect.not.stringContaining('continue it later'),
+    ])
+    expect(stoke('chat', '--list').stdout).toMatch(/^no conversations in .*conversations\.sqlite\n$/)
   })
 
   test('prints a saved skill, the notice and the unchanged prefix', async () => {

@@ -99,8 +99,9 @@ describe('stoke list', () => {
       location: folder.at('pdf'),
       revision: expect.stringMatching(/^sha256:/),
       serving: pdf?.revision,
-      tokens: null,
+      tokens: { listed: expect.any(Number), body: expect.any(Number), isEstimate: true },
       usage: null,
+      visibility: 'listed',
       status: 'ok',
       copies: [],
       diagnostics: [],
@@ -408,7 +409,7 @@ export const ping = defineCommand({ name: 'ping', description: 'Pings.', run: ()
     )
     const options = ['--root', 'team', '--state', 'state']
     const { stdout, stderr } = stoke([...words, ...options], { cwd: folder.path })
-    const command = / skillstoke grant net net (.*)$/m.exec(`${stdout}${stderr}`)?.[1]
+    const command = / (?:skill)?stoke grant net net (.*)$/m.exec(`${stdout}${stderr}`)?.[1]
     expect(command).toBe('--root team --state state')
   })
 

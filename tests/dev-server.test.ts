@@ -528,3 +528,15 @@ async function readEvents(
   end.abort()
   return received.slice(0, count)
 }
+
+test('a second dev of the same folders names the first one', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/refund')
+  const options = { root: folder.at('skills'), state: folder.at('state'), args: ['--no-agent'] }
+  await using first = await startDev(options)
+  expect(first.output()).not.toContain('already serves')
+  await using second = await startDev(options)
+  expect(second.output()).toContain(
+    `note: process ${first.process.pid} already serves these folders at ${first.url}; this one is a second`,
+  )
+})

@@ -363,6 +363,23 @@ test('stoke link also works in a frozen root, but the linked skill then waits fo
   expect(it.run('approve', '--yes', 'maps').status).toBe(0)
 })
 
+test('stoke add, stoke update and stoke add --force leave each replaced revision for stoke rollback', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place)
+  it.repository.commit(pdf('Second.'))
+  it.run('update')
+  writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Edited here.' }))
+  it.run('add', it.place, '--force')
+  const back = (revision: string): string => {
+    const run = it.run('show', 'pdf', '--revision', revision)
+    return run.stdout.split('\n').at(-2) ?? run.stderr
+  }
+  expect(['-1', '-2', '-3'].map(back)).toEqual(['Edited here.', 'Second.', 'First.'])
+  it.run('rollback', 'pdf')
+  expect(it.read('skills/pdf/SKILL.md')).toContain('Edited here.')
+})
+
 test('stoke rollback and stoke remove refuse a link and explain how to remove it', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps', { body: 'First.' })

@@ -47,6 +47,12 @@ test('an entry has the sandbox and the tools that the command names', () => {
   expect(it.stoke('mcp', 'install', 'cursor').stdout).toContain('replaced "skillstoke"')
 })
 
+test('--check refuses a folder that does not exist', () => {
+  using it = openProject()
+  const { status, stderr } = it.stoke('mcp', '--check', '--root', 'nope')
+  expect([status, stderr]).toEqual([2, expect.stringContaining('the folder "nope" does not exist')])
+})
+
 test('--check sends a token that is in the file, and prints no part of it', async () => {
   using it = openProject()
   const token = 'secret-'.padEnd(40, 'x')

@@ -79,7 +79,7 @@ describe('stoke list', () => {
     prepare(folder)
     const { stdout, status } = stoke(['list', ...flagsOf(folder)])
     expect(stdout).toMatch(
-      /4 entries are not skills: plural, _draft, empty, loose\.md \(.*stoke why NAME --root .*\)/,
+      /4 entries are not skills: plural, _draft, empty, loose\.md \(.*stoke why plural --root .*\)/,
     )
     expect([status, stdout.includes('node_modules')]).toEqual([0, false])
     const { json } = stoke<Listed>(['list', '--json', ...flagsOf(folder)])
@@ -117,7 +117,7 @@ describe('stoke list', () => {
     using folder = new TemporaryFolder()
     folder.write('skills/plural/SKILLS.md', 'x')
     const run = stoke(['list', ...flagsOf(folder)])
-    expect(run.stdout).toMatch(/1 folder is not a skill: plural \(.*stoke why NAME --root .*\)/)
+    expect(run.stdout).toMatch(/1 folder is not a skill: plural \(.*stoke why plural --root .*\)/)
     folder.remove('skills/plural')
     folder.writeSkill('skills/pdf')
     expect(stoke(['list', ...flagsOf(folder)]).stdout).not.toContain('not a skill')

@@ -6,7 +6,18 @@ import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 // Tests the packages as a user installs them, in a folder outside this repository.
 
-const PACKAGES = ['core', 'adapters', 'sources', 'scripts', 'compat', 'agent', 'author', 'mcp', 'fleet', 'cli']
+const PACKAGES = [
+  'core',
+  'adapters',
+  'sources',
+  'scripts',
+  'compat',
+  'agent',
+  'author',
+  'mcp',
+  'fleet',
+  'cli',
+]
 const RUNTIMES = resolve('tests/runtimes/node_modules')
 const PROGRAMS = resolve('tests/fixtures/packed')
 const ARCH = process.arch

@@ -380,7 +380,7 @@ test('stoke log prints author, time and reason of each decision, and every decis
   const [[, second = ''] = []] = kit.listed()
   const first = records.at(-1)?.revision.slice(7, 15)
   expect(kit.run('rollback', 'pdf', '--dry-run').stdout).toMatch(
-    /^pdf {2}[0-9a-f]{8} -> sha256:[0-9a-f]{64}: would pin the old revision; nothing was changed\n[\s\S]*^-Second\.$/m,
+    /^pdf {2}[0-9a-f]{8} -> [0-9a-f]{8}: would pin the old revision; nothing was changed\n {2}sha256:[0-9a-f]{64}\n[\s\S]*^-Second\.$/m,
   )
   expect(kit.run('rollback', 'pdf').stdout).toMatch(
     /pinned the old revision, because the source is read-only/,
@@ -438,6 +438,19 @@ test('stoke rollback restores the files of a local folder, and a second rollback
   run('rollback', 'pdf')
   expect(run('show', 'pdf').stdout).toMatch(/Second\.\n$/)
   expect(run('log', 'pdf').stdout.split('\n')).toHaveLength(6)
+})
+
+test.each(['disable', 'pin', 'reject'])('stoke %s with a mistyped name changes nothing', verb => {
+  using kit = new Kit()
+  kit.commit('First.')
+  kit.rows('approve', 'pdf', '--yes')
+  const before = kit.listed()
+  const { status, stderr } = kit.run(verb, 'pdf', 'nope')
+  expect([status, stderr, kit.listed()]).toEqual([
+    2,
+    expect.stringContaining('there is no skill "nope"'),
+    before,
+  ])
 })
 
 test('stoke dev prints the command that approves a held revision, and prints no detection time for decisions', async () => {

@@ -257,6 +257,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   'SkillPublisher.collectGarbage': options => publisher.collectGarbage(options),
   LivePublisher: (options, { skills }) => new LivePublisher(publisher, skills, options),
   ApiClient: options => new ApiClient(options),
+  'ApiClient.skill': options => client.skill('pdf', options),
   'ApiClient.why': options => client.why('pdf', options),
   'ApiClient.run': options => client.run({ skill: 'pdf', command: 'x' } as never, options).next(),
   'ApiClient.ask': options => client.ask({ question: 'Hello.' }, options).next(),

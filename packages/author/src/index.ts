@@ -62,3 +62,37 @@ export {
 } from './triggers/find-collisions.ts'
 export { type MessageRanking, rankSkills } from './triggers/rank-skills.ts'
 export type { TriggerSkill } from './triggers/skill-words.ts'
+
+// Tests with a model: which skills it loads, and what it answers.
+export {
+  type AnswerCell,
+  type AnswerColumn,
+  type AnswerOptions,
+  type AnswerRow,
+  type AnswerTrials,
+  JUDGE_PROMPT,
+  runAnswerTrials,
+} from './trials/answer-trials.ts'
+export { renderAnswerReport } from './trials/answer-report.ts'
+export type { JobOptions, JobReport, Spent, TokenPrice, TrialCap, TrialJob } from './trials/run-jobs.ts'
+export type { TrialRun } from './trials/trial.ts'
+export { openTrialStore, type Score, type TrialStore } from './trials/trial-store.ts'
+export {
+  type AskedModel,
+  planTriggerTrials,
+  readCatalog,
+  runTriggerTrials,
+  type TriggerTrial,
+  type TriggerTrials,
+} from './trials/trigger-trials.ts'
+
+// For programs that create skills.
+export {
+  checkNewName,
+  describeNewSkill,
+  type NewFile,
+  type NewSkill,
+  renderNewSkill,
+  SKILL_TEMPLATES,
+  type SkillTemplate,
+} from './new/render-new-skill.ts'

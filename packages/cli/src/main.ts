@@ -6,6 +6,7 @@ import { readVersion } from './config/version.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './terminal/exit-code.ts'
 import { nameProgram } from './terminal/program-name.ts'
 import { addAuthorVerbs } from './verbs/author-verbs.ts'
+import { addBeginVerbs } from './verbs/begin-verbs.ts'
 import { addChatVerbs } from './verbs/chat-verbs.ts'
 import { addCompletion } from './verbs/completion-verb.ts'
 import { addFleetVerbs } from './verbs/fleet-verbs.ts'
@@ -81,6 +82,7 @@ export function createProgram(): Command {
       'after',
       `
 Examples:
+  stoke new vat-report           write a skill, with tests beside it
   stoke dev                      watch ./skills, with a page, an MCP endpoint and a demo agent
   stoke chat                     talk with an agent that uses the skills, while you edit them
   stoke mcp --root ./skills      serve the skills to an MCP client over standard input and output
@@ -88,6 +90,7 @@ Examples:
   stoke check                    report what is wrong with the skills, and how to correct it
   stoke run git.status           run a command of a skill with its newest code
   stoke why pdf                  show where a skill stopped on its way to a conversation
+  stoke doctor                   show what is wrong with this setup, and how to mend it
   stoke pending                  list the changes that wait for approval
   stoke rollback pdf             restore the previous revision as a new change
   stoke fleet publish ./skills   publish the skills to many machines
@@ -100,6 +103,7 @@ XDG_STATE_HOME, NO_COLOR; for dev and chat also SKILLSTOKE_MODEL, SKILLSTOKE_BAS
 serve also SKILLSTOKE_HOST, SKILLSTOKE_PORT, SKILLSTOKE_TOKEN, SKILLSTOKE_SESSION_KEY, SKILLSTOKE_MAX_SESSIONS.
 Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
     )
+  addBeginVerbs(program)
   addFollowVerbs(program)
   addMcpVerbs(program)
   addChatVerbs(program)

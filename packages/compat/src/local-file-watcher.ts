@@ -47,7 +47,7 @@ export class LocalFileWatcher extends SourceWatcher {
   constructor(path: string, options: LocalFileWatcherOptions = {}) {
     checkOptions('LocalFileWatcher', options, KNOWN)
     const { debounceMs = DEFAULT_DEBOUNCE_MS, linkRoots = [], logger } = options
-    super(directory(path, { reading: EXO_READING, linkRoots }), {
+    super(directory(path, { reading: EXO_READING, linkRoots, onMissingRoot: () => undefined }), {
       settle: {
         settleMs: debounceMs,
         burstMs: debounceMs,

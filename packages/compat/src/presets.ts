@@ -15,7 +15,7 @@ import { EXO_READING, isActive } from './exo-skill.ts'
  */
 export interface Preset {
   readonly runtime: Partial<Omit<SkillRuntimeOptions, 'sources'>>
-  readonly source: Pick<DirectoryOptions, 'watching' | 'reading' | 'layout' | 'onMissing'>
+  readonly source: Pick<DirectoryOptions, 'watching' | 'reading' | 'layout' | 'onMissing' | 'onMissingRoot'>
   readonly session: Partial<Omit<SessionOptions, 'id'>>
   readonly binding: Partial<BindOptions>
   /** For `skills.writer(...)`. */
@@ -63,10 +63,10 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } } },
     mcp: { commandTools: true, adminTools: true, notificationIntervalMs: 1_000 },
   }),
-  /** Folders are not watched. Each request reads the current files. */
+  /** Folders are not watched, and missing folders are ignored. Each request reads the current files. */
   crabtalk: toPreset({
     runtime: { catalog: { format: 'markdown' } },
-    source: { watching: 'off' },
+    source: { watching: 'off', onMissingRoot: () => undefined },
   }),
   /**
    * Skills are read again only when the agent calls the reload tool. The system text of every model call contains the catalog. Skills that one agent writes are served to all agents immediately.

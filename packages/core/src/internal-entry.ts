@@ -13,6 +13,7 @@ export { defined } from './defined.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
 export { mayRun, type ScriptEnding } from './skill/program-file.ts'
+export { suggestName } from './skill/skill-name.ts'
 export { decodeText, decodeUnmarkedText } from './skill/text.ts'
 export { escapeControls, limitMessage, quote, quoteAll, showValue } from './quote.ts'
 
@@ -38,7 +39,7 @@ export { placeOfSource } from './history/decisions.ts'
 export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
 
 // For the command line and the API of the dev server: one answer to each question about skills.
-export type { Answering } from './answers/answering.ts'
+export type { Answering, Viewing } from './answers/answering.ts'
 export { computeBudget, type SkillBudget } from './answers/budget.ts'
 export {
   DECISION_VERBS,

@@ -5,5 +5,6 @@
 export { hasGroup, isAlive, killGroup, killProcess } from './disk/process-group.ts'
 export { removeTree } from './disk/remove-tree.ts'
 
-// For the command line, which counts for Prometheus.
+// For the command line, which counts for Prometheus, and for each day.
+export { openUsageLog, type UsageCount } from './state/usage-log.ts'
 export { COUNTERS, followTelemetry } from './telemetry/follow-telemetry.ts'

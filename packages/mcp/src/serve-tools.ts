@@ -1,4 +1,5 @@
 import {
+  CLIENT_INFO_META_KEY,
   type McpServer,
   ProtocolError,
   ProtocolErrorCode,
@@ -92,8 +93,11 @@ export function nameClient(
 }
 
 /** Returns the id of an authenticated client, otherwise the name that the client gives itself. */
-export function clientOf(mcp: McpServer, { http }: ServerContext): string | undefined {
-  return http?.authInfo?.clientId ?? mcp.server.getClientVersion()?.name
+export function clientOf(mcp: McpServer, { http, mcpReq }: ServerContext): string | undefined {
+  // Since 2026-07-28, a client names itself in the envelope of each request. The types of the SDK leave the field out.
+  const envelope = mcpReq.envelope as Partial<Record<string, { readonly name?: string }>> | undefined
+  const named = mcp.server.getClientVersion()?.name ?? envelope?.[CLIENT_INFO_META_KEY]?.name
+  return http?.authInfo?.clientId ?? named
 }
 
 /** Ends a text with a line break, because some hosts join the texts of an answer without a separator. */

@@ -1,4 +1,5 @@
 import type { Finding } from '../check/finding.ts'
+import { escapeXml } from './escape-xml.ts'
 
 /** The findings of one skill, or of one folder that should be a skill. */
 export interface CheckedPath {
@@ -102,18 +103,6 @@ function renderJunit(checked: readonly CheckedPath[]): string {
   const failed = checked.filter(({ findings }) => findings.some(({ severity }) => severity !== 'info')).length
   const head = `<testsuite name="stoke check" tests="${checked.length}" failures="${failed}">`
   return ['<?xml version="1.0" encoding="UTF-8"?>', head, ...cases, '</testsuite>'].join('\n')
-}
-
-// Control characters are not allowed in XML, not even as references.
-const NOT_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
-
-function escapeXml(text: string): string {
-  return text
-    .replace(NOT_XML, '\ufffd')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
 }
 
 function renderMarkdown(checked: readonly CheckedPath[]): string {

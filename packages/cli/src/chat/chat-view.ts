@@ -10,8 +10,8 @@ export interface OpenedChat {
   readonly messages: number
   /** The last answer of the model, if the conversation continues. */
   readonly lastAnswer?: string
-  /** The command that continues the conversation. */
-  readonly command: string
+  /** The command that continues the conversation; absent if the conversation is not stored. */
+  readonly command?: string
   readonly model: string
   readonly generation: Generation
 }

@@ -55,7 +55,7 @@ export class TextView implements ChatView {
     const what =
       messages === 0 ? `new conversation ${shown}` : `conversation ${shown} with ${messages} messages`
     print(`${what}, model ${toTerminalLine(model)}`)
-    print(paint('dim', `continue it later: ${toTerminalLine(command)}`))
+    if (command !== undefined) print(paint('dim', `continue it later: ${toTerminalLine(command)}`))
     const broken = generation.reports().filter(({ status }) => status === 'broken').length
     const faults = broken === 0 ? '' : paint('red', `, ${broken} broken`)
     const { number, digest } = generation

@@ -49,6 +49,7 @@ interface EventStreamOptions {
 }
 
 const KNOWN_STREAM: KnownOptions<EventStreamOptions> = { signal: true, onConnection: true }
+const KNOWN_SKILL: KnownOptions<{ readonly revision?: string }> = { revision: true }
 const KNOWN_WHY: KnownOptions<{ readonly session?: string }> = { session: true }
 const KNOWN_SIGNAL: KnownOptions<{ readonly signal?: AbortSignal }> = { signal: true }
 const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs: TIMEOUT }
@@ -114,9 +115,13 @@ export class ApiClient {
     return await read(this.#api.pending.$get())
   }
 
-  /** Returns one skill with its files and instructions. NOT_FOUND names the sources that were searched. */
-  async skill(name: string) {
-    return await read(this.#api.skills[':name'].$get(of(name)))
+  /**
+   * Returns one skill with its files and instructions. NOT_FOUND names the sources that were searched. `revision` is a
+   * digest, its first digits, `-1`, `yesterday` or a date, and shows that revision instead of the served one.
+   */
+  async skill(name: string, options: { readonly revision?: string } = {}) {
+    checkOptions('skill()', options, KNOWN_SKILL)
+    return await read(this.#api.skills[':name'].$get({ ...of(name), query: options }))
   }
 
   /**
@@ -129,7 +134,7 @@ export class ApiClient {
   }
 
   /**
-   * Compares two revisions, given by their first digits. By default, returns the change that was refused or waits for
+   * Compares two revisions, given as for `skill()`. By default, returns the change that was refused or waits for
    * approval, or else the last change.
    */
   async diff(name: string, revisions: { readonly from?: string; readonly to?: string } = {}) {

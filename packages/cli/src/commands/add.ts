@@ -8,6 +8,7 @@ import { realPath } from '../config/real-path.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { copySkill } from '../lock/copy-skill.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
+import { keepHistory } from '../lock/keep-history.ts'
 import {
   findFolderFault,
   type LockedSkill,
@@ -55,7 +56,7 @@ export async function add(
       )
   }
   await using lock = await openWriteLock(config.stateDirectory)
-  const copied = await lock.run(async () => {
+  const copy = async (): Promise<readonly LockedSkill[]> => {
     const before = readLock(config)
     const isThere = new Map<Skill, boolean>()
     for (const skill of chosen) {
@@ -70,7 +71,8 @@ export async function add(
       )
     }
     return copied
-  })
+  }
+  const copied = await keepHistory(config, async () => await lock.run(copy))
   // Records the source, so that `stoke update` may read the source without `--local`.
   await noteSource(config.stateDirectory, available.flag)
   const added = await Promise.all(

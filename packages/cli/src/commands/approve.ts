@@ -15,14 +15,8 @@ import { parseNamedSkill } from '../skills/skill-target.ts'
 import { doubtsAbout, toApproveCommand } from '../terminal/approve-command.ts'
 import { askYes } from '../terminal/ask.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import {
-  formatDiagnostic,
-  paint,
-  paintDiff,
-  printJson,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { formatDiagnostic, paint, printJson, printLine, toTerminalLine } from '../terminal/output.ts'
+import { paintDiff } from '../terminal/paint-diff.ts'
 import { type DecideFlags, printDecided, toNote } from './decide.ts'
 
 export interface ApproveFlags extends DecideFlags {

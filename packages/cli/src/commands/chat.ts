@@ -1,4 +1,4 @@
-import { openConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
+import { MemoryConversationStore, openConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import { defined } from '@skillstoke/core/internal'
 import { bundledSkills } from '@skillstoke/core/node'
 import { CHAT_COMMAND_NAMES, completeLine } from '../chat/chat-commands.ts'
@@ -34,6 +34,8 @@ export interface ChatFlags {
   readonly json?: boolean
   /** The only message. @default the messages come from the terminal or from standard input */
   readonly ask?: string
+  /** Whether to store the conversation of `ask` although it has no id. */
+  readonly keep?: boolean
   /** Whether to list the stored conversations instead. */
   readonly list?: boolean
   /** Whether the model may write skills. */
@@ -53,7 +55,10 @@ export async function chat(config: Config, flags: ChatFlags, named?: string): Pr
   if (flags.list) return await listConversations(config)
   await using parts = new Parts()
   const { signal } = parts.use(abortOnSignal())
-  const { skills, store, agent } = await openAgent(config, flags, parts)
+  // A single question is stored only if something can continue it: an id, or a call that waits for a person.
+  const isStored =
+    flags.ask === undefined || named !== undefined || flags.keep === true || flags.confirm !== undefined
+  const { skills, store, agent } = await openAgent(config, { ...flags, isStored }, parts)
   const id = named ?? (await createConversationId(store))
   const stored = await store.read(CHAT_TENANT, id)
   const session = await ChatSession.open({ id, skills, agent })
@@ -64,7 +69,9 @@ export async function chat(config: Config, flags: ChatFlags, named?: string): Pr
     id,
     messages: stored.length,
     ...defined({ lastAnswer: session.lastAnswer }),
-    command: `${findProgramName()} ${toCommandLine(['chat', id, ...config.options, ...repeated])}`,
+    ...(isStored
+      ? { command: `${findProgramName()} ${toCommandLine(['chat', id, ...config.options, ...repeated])}` }
+      : {}),
     model: config.model.model ?? 'offline',
     generation: session.reader.current,
   })
@@ -72,7 +79,11 @@ export async function chat(config: Config, flags: ChatFlags, named?: string): Pr
 }
 
 /** Opens the skills, the stored conversations and the agent, as parts of a program. */
-async function openAgent(config: Config, { write, confirm = [] }: ChatFlags, parts: Parts) {
+async function openAgent(
+  config: Config,
+  { write, confirm = [], isStored }: ChatFlags & { readonly isStored: boolean },
+  parts: Parts,
+) {
   // A wrong model is reported before anything is opened.
   const model = resolveModel(config.model)
   const skills = parts.use(
@@ -80,10 +91,13 @@ async function openAgent(config: Config, { write, confirm = [] }: ChatFlags, par
       watching: 'auto',
       needsState: true,
       runsScripts: true,
+      usedBy: 'chat',
       runtime: { catalog: { countTokens, ...config.catalog } },
     }),
   )
-  const store = parts.use(await openConversationStore(findConversationFile(config)))
+  const store = parts.use(
+    isStored ? await openConversationStore(findConversationFile(config)) : new MemoryConversationStore(),
+  )
   // Only folders are writable.
   const writer = write && config.roots.length > 0 ? skills.writer() : undefined
   if (writer !== undefined) await skills.addSource(bundledSkills())

@@ -20,7 +20,8 @@ import { readNewestBytes } from '../skills/answering.ts'
 import { countTokens } from '../skills/tokens.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { formatDiagnostic, nearPath, paint, paintDiff, toTerminalLine } from '../terminal/output.ts'
+import { formatDiagnostic, nearPath, paint, toTerminalLine } from '../terminal/output.ts'
+import { paintDiff } from '../terminal/paint-diff.ts'
 
 export interface CheckFlags {
   /** Profiles to check in addition. */

@@ -1,4 +1,4 @@
-import type { DecisionNote } from '@skillstoke/core'
+import type { DecisionNote, SkillRuntime } from '@skillstoke/core'
 import {
   type DecidedRow,
   type DecisionVerb,
@@ -48,6 +48,7 @@ export async function decide(
 ): Promise<number> {
   if (targets.length === 0) throw new UsageError(`name the skills to ${verb}`)
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
+  checkTargets(targets, skills)
   const wish = { verb, ...toNote(flags), ...defined({ confirmHidden }) }
   const rows: DecidedRow[] = []
   try {
@@ -59,6 +60,14 @@ export async function decide(
     else for (const row of rows) printDecided(verb, row)
   }
   return EXIT_OK
+}
+
+/**
+ * Checks every name before the first decision, so that a mistyped name changes nothing.
+ * @throws {SkillError} SKILL_NOT_FOUND
+ */
+function checkTargets(targets: readonly string[], { review }: SkillRuntime): void {
+  for (const target of targets) review.find(parseNamedSkill(target).skill)
 }
 
 /** Returns the author and the reason to record with a decision. */

@@ -1,47 +1,132 @@
-import type { Digest, RollbackOutcome, SkillRuntime } from '@skillstoke/core'
+import { type Digest, SkillError } from '@skillstoke/core'
 import { defined, diffSkill, type SkillDiff, shortDigest } from '@skillstoke/core/internal'
 import type { RevisionRecord } from '@skillstoke/core/source'
+import { ApiError } from '../client/api-error.ts'
 import type { Config } from '../config/config.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { askOrScan } from '../skills/ask-or-scan.ts'
-import { openSkills } from '../skills/open-skills.ts'
-import { refuseLink, rollBack } from '../skills/roll-back.ts'
+import { listHistory } from '../skills/commit-authors.ts'
 import type { Answer } from '../terminal/answer.ts'
-import { formatTable, paint, paintDiff, toTerminalLine } from '../terminal/output.ts'
-import { nameProgram } from '../terminal/program-name.ts'
+import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
+import { paintDiff } from '../terminal/paint-diff.ts'
 
 /** Number of revisions that `log` lists if `--limit` is not given. */
 const DEFAULT_LOG_LENGTH = 20
+/** Characters of a field that `diff` shows. */
+const MAX_VALUE = 80
+
+interface LogFlags {
+  readonly limit?: number
+  /** Whether to print the difference of each revision to the one before it. */
+  readonly patch?: boolean
+}
+
+/** A step, and its difference to the revision before; null for the first revision, and if files are no longer stored. */
+type LoggedStep = RevisionRecord & { readonly patch?: string | null }
+
+/** Compares two revisions of the skill. */
+type Compare = (from: Digest, to: Digest) => Promise<Pick<SkillDiff, 'text'>>
 
 /** Implements `stoke log`: prints the recorded history of a skill, newest first. */
 export async function log(
   config: Config,
-  { limit = DEFAULT_LOG_LENGTH }: { readonly limit?: number },
+  { limit = DEFAULT_LOG_LENGTH, patch = false }: LogFlags,
   name: string,
 ): Promise<Answer> {
-  const { answer } = await askOrScan<readonly RevisionRecord[]>(
+  const pick = async (records: readonly RevisionRecord[], compare: Compare): Promise<Logged> => ({
+    back: countBack(records),
+    steps: patch ? await addPatches(records, limit, compare) : records.slice(0, limit),
+  })
+  const { answer } = await askOrScan<Logged>(
     config,
     {
-      ask: async client => (await client.history(name)).records,
-      scan: async skills => await skills.history.log(name),
+      ask: async client =>
+        await pick(
+          (await client.history(name)).records,
+          async (from, to) => await client.diff(name, { from, to }),
+        ),
+      scan: async skills =>
+        await pick(
+          await listHistory(name, skills),
+          async (from, to) => await diffSkill(name, { from, to }, toAnswering(skills, config)),
+        ),
     },
     { needsState: true },
   )
-  const records = answer.slice(0, limit)
-  return {
-    json: records,
-    text: () => {
-      const rows = records.map(record => [
-        record.revision === undefined ? '-' : paint('bold', shortDigest(record.revision)),
-        record.event,
-        new Date(record.at).toISOString().slice(0, 16).replace('T', ' '),
-        record.cause,
-        toTerminalLine(describeAuthor(record)),
-        toTerminalLine(record.note ?? ''),
-      ])
-      return [formatTable([['REVISION', 'EVENT', 'TIME (UTC)', 'CAUSE', 'BY', 'NOTE'], ...rows])]
-    },
+  return { json: answer.steps, text: () => describeLog(answer, patch) }
+}
+
+interface Logged {
+  readonly steps: readonly LoggedStep[]
+  /** What chooses the revision of each step, for example `-1`. Empty for a step that was not served. */
+  readonly back: readonly string[]
+}
+
+/** Numbers the served revisions as `SkillHistory.read()` counts them back. */
+function countBack(records: readonly RevisionRecord[]): readonly string[] {
+  const isServed = records.find(({ event }) => event === 'live' || event === 'removed')?.event === 'live'
+  let count = isServed ? -1 : 0
+  let last: string | undefined
+  return records.map(({ event, revision }) => {
+    if (event !== 'live' || revision === last) return ''
+    last = revision
+    count++
+    return count === 0 ? 'now' : `-${count}`
+  })
+}
+
+async function addPatches(
+  records: readonly RevisionRecord[],
+  limit: number,
+  compare: Compare,
+): Promise<readonly LoggedStep[]> {
+  const steps: LoggedStep[] = []
+  for (const [index, record] of records.slice(0, limit).entries()) {
+    const before = records.slice(index + 1).find(({ revision }) => revision !== undefined)?.revision
+    const hasChanged = record.revision !== undefined && before !== undefined && before !== record.revision
+    steps.push({ ...record, patch: hasChanged ? await comparePair(before, record.revision, compare) : null })
   }
+  return steps
+}
+
+/** Returns null if the files of a revision are no longer stored. */
+async function comparePair(from: Digest, to: Digest, compare: Compare): Promise<string | null> {
+  try {
+    return (await compare(from, to)).text
+  } catch (thrown) {
+    const isGone =
+      thrown instanceof ApiError
+        ? thrown.code === 'NOT_FOUND'
+        : SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')
+    if (isGone) return null
+    throw thrown
+  }
+}
+
+function* describeLog({ steps, back }: Logged, hasPatches: boolean): Generator<string> {
+  const rows = steps.map((record, index) => [
+    back[index] ?? '',
+    record.revision === undefined ? '-' : paint('bold', shortDigest(record.revision)),
+    record.event,
+    formatTime(record.at),
+    record.cause,
+    toTerminalLine(describeAuthor(record)),
+    toTerminalLine(record.note ?? ''),
+  ])
+  const table = formatTable([['', 'REVISION', 'EVENT', 'TIME (UTC)', 'CAUSE', 'BY', 'NOTE'], ...rows])
+  if (!hasPatches) {
+    yield table
+    return
+  }
+  const [, ...lines] = table.split('\n')
+  for (const [index, { patch }] of steps.entries()) {
+    yield `${lines[index]}`
+    if (patch) yield `${paintDiff(patch)}\n`
+  }
+}
+
+export function formatTime(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 }
 
 /**
@@ -77,68 +162,14 @@ function* describeDifference({
 }: SkillDiff): Generator<string> {
   yield `${paint('bold', toTerminalLine(name))}  ${showRevision(from)} -> ${to === null ? 'the broken text' : shortDigest(to)}`
   for (const { field, before, after } of fields)
-    yield `  ${toTerminalLine(field)}: ${show(before)} -> ${show(after)}`
+    yield `  ${toTerminalLine(field)}: ${show(before, after)} -> ${show(after, before)}`
   for (const grown of newCapabilities)
     yield `  ${paint('yellow', 'new capability:')} ${toTerminalLine(grown)}`
   if (text === '') yield '  no difference'
   if (text !== '') yield paintDiff(text)
 }
 
-interface RollbackFlags {
-  readonly dryRun?: boolean
-  readonly confirmHidden?: boolean
-}
-
-/** Implements `stoke rollback`: restores an earlier revision as a new change. */
-export async function rollback(
-  config: Config,
-  { dryRun, confirmHidden }: RollbackFlags,
-  name: string,
-  revision?: string,
-): Promise<Answer> {
-  await using skills = await openSkills(config, { watching: 'off', needsState: true })
-  if (dryRun === true) return await rehearse(name, revision, skills, config)
-  const done = await rollBack(name, defined({ revision, confirmHidden }), skills)
-  return { json: done, text: () => [nameProgram(describeRollback(done, DONE))] }
-}
-
-type Words = Readonly<Record<'written' | 'pinned', string>>
-
-const DONE: Words = {
-  written: 'restored the old files in the folder',
-  pinned:
-    'pinned the old revision, because the source is read-only or the skill was pinned; "stoke unpin" follows the source again',
-}
-const PLANNED: Words = {
-  written: 'would restore the old files; nothing was changed',
-  pinned: 'would pin the old revision; nothing was changed',
-}
-
-function describeRollback({ skill, from, to, how }: RollbackOutcome, words: Words): string {
-  const name = toTerminalLine(skill)
-  if (how === 'unchanged') return `${name} is at ${to} already; name an earlier revision`
-  return `${name}  ${showRevision(from)} -> ${to}: ${words[how]}`
-}
-
-async function rehearse(
-  target: string,
-  revision: string | undefined,
-  skills: SkillRuntime,
-  config: Config,
-): Promise<Answer> {
-  await refuseLink(target, revision, skills)
-  const plan = await skills.history.planRollback(target, revision)
-  const { from, to, how } = plan
-  // Compares before it prints anything, because this throws if the files are no longer stored.
-  const compared =
-    how === 'unchanged' || from === to
-      ? undefined
-      : await diffSkill(target, { from, to }, toAnswering(skills, config))
-  const difference = compared?.from === undefined ? [] : [paintDiff(compared.text)]
-  return { json: plan, text: () => [describeRollback(plan, PLANNED), ...difference] }
-}
-
-function showRevision(revision: Digest | undefined): string {
+export function showRevision(revision: Digest | undefined): string {
   return revision === undefined ? 'nothing' : shortDigest(revision)
 }
 
@@ -146,8 +177,14 @@ function describeAuthor({ author }: RevisionRecord): string {
   return author.name === undefined ? author.kind : `${author.name} (${author.kind})`
 }
 
-function show(value: unknown): string {
+/** Shows a value in one line, around the place where it differs from the other value. */
+function show(value: unknown, other: unknown): string {
   if (value === undefined) return 'none'
-  const text = toTerminalLine(typeof value === 'string' ? value : JSON.stringify(value))
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text
+  const [text, compared] = [value, other].map(each =>
+    toTerminalLine(typeof each === 'string' ? each : (JSON.stringify(each) ?? '')),
+  ) as [string, string]
+  const same = [...text].findIndex((letter, index) => letter !== compared[index])
+  const start = text.length > MAX_VALUE && same > MAX_VALUE / 2 ? same - MAX_VALUE / 4 : 0
+  const end = start + MAX_VALUE
+  return `${start > 0 ? '…' : ''}${text.slice(start, end)}${text.length > end ? '…' : ''}`
 }

@@ -9,8 +9,8 @@ import {
 } from '@skillstoke/core/internal'
 import type { NotSkills } from '@skillstoke/core/source'
 import { type Config, findingsOf, isAboutStore, isFailure, pathsOf } from '../config/config.ts'
-import { toAnswering } from '../skills/answering.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { toViewing } from '../skills/viewing.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
@@ -48,7 +48,7 @@ export async function list(config: Config, flags: ListFlags): Promise<Answer> {
         return { ...skills, notSkills: expectedOf(notSkills) }
       },
       scan: async skills => ({
-        ...(await listSkills(toAnswering(skills, config))),
+        ...(await listSkills(toViewing(skills, config))),
         notSkills: expectedOf(await listNotSkills(skills)),
       }),
     },

@@ -36,10 +36,10 @@ function openFolders(config: Config): SkillFolders {
 }
 
 async function openFolder(folder: string, config: Config, onChange: () => void): Promise<SkillRuntime> {
-  // Links may lead to other skills beside this one, as in a root that has all of them.
+  // Links may lead to other skills beside this one, as in a root that has all of them. A new skill has no folder yet.
   const linkRoots = [dirname(folder), ...config.linkRoots]
   const skills = await createSkillRuntime({
-    sources: [directory(folder, { linkRoots })],
+    sources: [directory(folder, { linkRoots, onMissingRoot: () => undefined })],
     tuning: { hasher: nodeHasher },
   })
   skills.subscribe(onChange)

@@ -4,7 +4,9 @@ import { relative } from 'node:path'
 import { defined } from '@skillstoke/core/internal'
 import { type Config, pathsOf } from '../config/config.ts'
 import { DEFAULT_SERVER_NAME } from '../config/defaults.ts'
+import { checkNamedRoots } from '../config/named-roots.ts'
 import { leadsOut } from '../config/real-path.ts'
+import type { ClientFact } from '../doctor/examine-setup.ts'
 import { CHECKED_VERSIONS, checkServer, type ServerCheck } from '../mcp-clients/check-server.ts'
 import { editConfig, findEntry, renderEntry, writeEdit } from '../mcp-clients/client-config.ts'
 import { CONFIG_SCOPES, type ConfigScope, type McpClientId } from '../mcp-clients/client-ids.ts'
@@ -118,6 +120,7 @@ export async function checkClient(
 ): Promise<Answer> {
   const client = id === undefined ? undefined : MCP_CLIENTS[id]
   const found = client === undefined ? undefined : findInstalled(client, options.name)
+  if (found === undefined && options.url === undefined) checkNamedRoots(config)
   const server = found?.server ?? toServer(config, options)
   const checks: ServerCheck[] = []
   for (const version of CHECKED_VERSIONS) {
@@ -255,6 +258,21 @@ function listInstalled(name: string): Installed[] {
     } catch {
       return [] // a file of another client that is not valid does not matter here
     }
+  })
+}
+
+/** Returns the clients that have a configuration file, and whether the file starts this program. */
+export function listClients(): readonly ClientFact[] {
+  return Object.values(MCP_CLIENTS).flatMap((client): readonly ClientFact[] => {
+    const path = listFiles(client).find(file => existsSync(file.path))?.path
+    if (path === undefined) return []
+    const installed = listInstalled(DEFAULT_SERVER_NAME).find(each => each.client === client)
+    const { id, title } = client
+    if (installed === undefined) return [{ id, title, path, state: 'not-connected' }]
+    const { server } = installed
+    const words = server.kind === 'stdio' ? [server.command, ...server.args] : []
+    const isStale = words.some(word => /[\\/]bin[\\/]stoke\.js$/.test(word) && !existsSync(word))
+    return [{ id, title, path: installed.path, state: isStale ? 'stale' : 'connected' }]
   })
 }
 

@@ -2,8 +2,8 @@ import { SkillError, type SkillStatus } from '@skillstoke/core'
 import { countSkills, type SourcesStatus, shortDigest, viewCatalog } from '@skillstoke/core/internal'
 import { childProcesses } from '@skillstoke/scripts'
 import { type Config, pathsOf } from '../config/config.ts'
-import { toAnswering } from '../skills/answering.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { toViewing } from '../skills/viewing.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import { formatDiagnostic, formatTable, paint, paintStatus } from '../terminal/output.ts'
@@ -16,7 +16,7 @@ export async function status(config: Config): Promise<Answer> {
       ask: async client => await client.status(),
       scan: skills => ({
         ...countSkills(skills, pathsOf(config)),
-        catalog: viewCatalog(toAnswering(skills, config)).use,
+        catalog: viewCatalog(toViewing(skills, config)).use,
       }),
     },
     { watching: 'auto', reportsUnreadable: true, polling: 'manual' },
@@ -31,7 +31,7 @@ export async function status(config: Config): Promise<Answer> {
         source.label,
         source.mode,
         String(source.skills),
-        source.lastError ?? source.reason ?? describeVersion(source.version),
+        source.lastError ?? (source.isMissing ? 'missing' : source.reason) ?? describeVersion(source.version),
       ])
       yield formatTable([['ROOT', 'LABEL', 'MODE', 'SKILLS', 'NOTE'], ...rows])
       for (const source of sources) yield* source.diagnostics.map(each => formatDiagnostic(each))

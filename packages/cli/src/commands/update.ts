@@ -6,6 +6,7 @@ import { checkNamedRoots } from '../config/named-roots.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { copySkill } from '../lock/copy-skill.ts'
 import { describeChanged, type InstalledState, inspect } from '../lock/installed.ts'
+import { keepHistory } from '../lock/keep-history.ts'
 import { type LockedSkill, projectFolder, readLock } from '../lock/lock-file.ts'
 import { isNamedSource } from '../skills/named-places.ts'
 import type { Answer } from '../terminal/answer.ts'
@@ -51,6 +52,20 @@ export async function update(config: Config, flags: UpdateFlags, names: readonly
       `${JSON.stringify(unknown)} is not in the lock file, which has: ${Object.keys(locked).join(', ') || 'none'}`,
     )
   const wanted = Object.entries(locked).filter(([name]) => names.length === 0 || names.includes(name))
+  const work = async (): Promise<Outcome[]> => await updateAll(wanted, config, flags)
+  const outcomes = flags.check ? await work() : await keepHistory(config, work)
+  outcomes.sort((a, b) => (a.name < b.name ? -1 : 1))
+  const isDone = outcomes.every(
+    ({ kind, from, to }) => kind === 'current' || kind === 'updated' || (kind === 'kept' && from === to),
+  )
+  return { json: outcomes, text: () => [describe(outcomes)], exit: isDone ? EXIT_OK : EXIT_FINDINGS }
+}
+
+async function updateAll(
+  wanted: readonly (readonly [name: string, entry: LockedSkill])[],
+  config: Config,
+  flags: UpdateFlags,
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const source of new Set(wanted.map(([, { source: each }]) => each))) {
     const own = wanted.filter(([, each]) => each.source === source)
@@ -70,11 +85,7 @@ export async function update(config: Config, flags: UpdateFlags, names: readonly
       for (const [name, entry] of own) if (!isDone.has(name)) outcomes.push(failed(name, entry, thrown))
     }
   }
-  outcomes.sort((a, b) => (a.name < b.name ? -1 : 1))
-  const isDone = outcomes.every(
-    ({ kind, from, to }) => kind === 'current' || kind === 'updated' || (kind === 'kept' && from === to),
-  )
-  return { json: outcomes, text: () => [describe(outcomes)], exit: isDone ? EXIT_OK : EXIT_FINDINGS }
+  return outcomes
 }
 
 /** Finds a skill in its source by its name, because its folder may have moved, or may now have another skill. */

@@ -1,7 +1,7 @@
 // Values from other packages, for help texts and option checks. `scripts/bundle.ts` copies these values into the
 // command line, so that `stoke --help` loads no other package. Export only plain values here, because an instance of a
 // copied class is not an instance of the original class.
-export { PROFILES, REPORT_FORMATS } from '@skillstoke/author'
+export { PROFILES, REPORT_FORMATS, SKILL_TEMPLATES } from '@skillstoke/author'
 export {
   CALL_TIMEOUT_MS,
   CAPABILITY_FORMS,

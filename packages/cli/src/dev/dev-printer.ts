@@ -10,13 +10,13 @@ import type {
   TokenCounter,
 } from '@skillstoke/core'
 import {
-  type Answering,
   type CatalogView,
   countEntry,
   listNotSkills,
   quoteAll,
   shortDigest,
   targetOf,
+  type Viewing,
   viewCatalog,
 } from '@skillstoke/core/internal'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
@@ -77,17 +77,17 @@ export class DevPrinter {
   #hasNotice = false
   #isReasoning = false
   /** What new conversations saw after the last update. Absent in a chat, which has a catalog of its own. */
-  #seen: { readonly answering: Answering; readonly view: CatalogView } | undefined
+  #seen: { readonly viewing: Viewing; readonly view: CatalogView } | undefined
 
   constructor(options: DevPrinterOptions) {
     this.#options = options
   }
 
-  async start(answering: Answering): Promise<void> {
+  async start(viewing: Viewing): Promise<void> {
     const { print, config } = this.#options
-    const { skills } = answering
-    const view = viewCatalog(answering)
-    this.#seen = { answering, view }
+    const { skills } = viewing
+    const view = viewCatalog(viewing)
+    this.#seen = { viewing, view }
     print(paint('bold', 'skillstoke dev'))
     const found = skills.current.sources()
     skills.status().forEach((source, index) => {
@@ -176,9 +176,9 @@ export class DevPrinter {
   /** Prints the skills that the update pushed over the budget of the catalog. */
   #overBudget(generation: Generation): void {
     if (this.#seen === undefined) return
-    const { answering, view: before } = this.#seen
-    const view = viewCatalog(answering, generation)
-    this.#seen = { answering, view }
+    const { viewing, view: before } = this.#seen
+    const view = viewCatalog(viewing, generation)
+    this.#seen = { viewing, view }
     const pushed = generation.reports().filter(report => {
       const was = before.visibilityOf(report)
       return view.visibilityOf(report) === 'unlisted' && was !== 'unlisted'

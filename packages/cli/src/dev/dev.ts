@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { type DevServer, startDevServer } from '../server/dev-server.ts'
 import { MAX_OPEN_CHATS, Playground } from '../server/playground.ts'
-import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
+import { findRunningDev, sweepRunFiles, writeRunFile } from '../server/run-file.ts'
 import { toSessionOptions } from '../server/session-key.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { openSkills } from '../skills/open-skills.ts'
@@ -50,7 +50,9 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     const end = parts.use(abortOnSignal())
     const catalog = { countTokens, ...config.catalog }
     const skills = parts.use(
-      await openSkills(config, { watching: 'auto', serves: true, runsScripts: true, runtime: { catalog } }),
+      await openSkills(config, {
+        ...{ watching: 'auto', serves: true, runsScripts: true, usedBy: 'dev', runtime: { catalog } },
+      }),
     )
     const tellSessions = (): void => server.state.tellSessions()
     const store = new MemoryConversationStore()
@@ -81,6 +83,7 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
       }),
     )
     const server = parts.use(await startDevServer({ config, skills, mcp, playground, countTokens }))
+    await noteOther(config)
     parts.defer(tellOthers(config, server))
     const answering = toAnswering(skills, config, measureExactly)
     await print.start(answering)
@@ -108,6 +111,14 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
   terminal = undefined
   printLine('stopped')
   return EXIT_OK
+}
+
+/** Says which `stoke dev` already serves the same folders. Other commands are answered by one of the two. */
+async function noteOther(config: Config): Promise<void> {
+  const other = await findRunningDev(config)
+  if (other === undefined) return
+  const { url, pid } = other.file
+  process.stderr.write(`note: process ${pid} already serves these folders at ${url}; this one is a second\n`)
 }
 
 /**

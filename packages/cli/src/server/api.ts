@@ -1,5 +1,6 @@
 import {
   type Answering,
+  defined,
   diffSkill,
   explainSkill,
   listNotSkills,
@@ -12,6 +13,7 @@ import {
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { z } from 'zod'
+import { listHistory } from '../skills/commit-authors.ts'
 import { fail } from './api-failure.ts'
 import { body, KEEP_ALIVE_MS, lookFirst, query, reply, stream } from './api-route.ts'
 import { createChatRoutes } from './chat-routes.ts'
@@ -66,9 +68,10 @@ export function createApi(options: ApiOptions) {
     .get('/not-skills', looked, async context => reply(context, await listNotSkills(skills)))
     .get('/pending', looked, async context => reply(context, { skills: await listWaiting(skills) }))
     .get('/sessions', looked, context => reply(context, state.sessions()))
-    .get('/skills/:name', async context => {
+    .get('/skills/:name', query('revision'), async context => {
       const name = context.req.param('name')
-      const detail = await showSkill(name, answering, state.toRow)
+      const { revision } = context.req.valid('query')
+      const detail = await showSkill(name, answering, { rowOf: state.toRow, ...defined({ revision }) })
       if (!('steps' in detail)) return reply(context, detail)
       return fail(404, 'NOT_FOUND', `there is no skill ${quote(name)}: ${detail.steps[0]?.detail ?? ''}`)
     })
@@ -82,7 +85,7 @@ export function createApi(options: ApiOptions) {
       reply(context, await diffSkill(context.req.param('name'), context.req.valid('query'), answering)),
     )
     .get('/skills/:name/history', async context =>
-      reply(context, { records: await skills.history.log(context.req.param('name')) }),
+      reply(context, { records: await listHistory(context.req.param('name'), skills) }),
     )
     .get('/skills/:name/why', looked, query('session'), async context => {
       const { session } = context.req.valid('query')

@@ -47,7 +47,7 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const identity = findIdentity(config, 'dev')
   const token = config.server.token ?? identity.token
   const answering = toAnswering(skills, config, measureExactly)
-  const state = new LiveState({ config, answering, countTokens, startId, playground })
+  const state = new LiveState({ config, viewing: answering, countTokens, startId, playground })
   const guard = new RequestGuard({ token, allowedHosts: [toHostName(host), ...allowedHosts] })
   const metrics = await createMetrics(skills)
   const end = new AbortController()

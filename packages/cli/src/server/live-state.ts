@@ -8,12 +8,12 @@ import {
   type TokenCounter,
 } from '@skillstoke/core'
 import {
-  type Answering,
   type CatalogView,
   countSkills,
   type SkillRow,
   toGenerationId,
   toRow,
+  type Viewing,
   viewCatalog,
 } from '@skillstoke/core/internal'
 import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry } from '../client/api-types.ts'
@@ -28,7 +28,7 @@ import { createTokenCounts, type TokenCounts } from './token-counts.ts'
 
 export interface LiveStateOptions {
   readonly config: Config
-  readonly answering: Answering
+  readonly viewing: Viewing
   readonly countTokens: TokenCounter
   readonly startId: string
   readonly playground: Pick<Playground, 'model' | 'turnsOf'>
@@ -57,8 +57,8 @@ export class LiveState {
 
   constructor(options: LiveStateOptions) {
     this.#options = options
-    const { countTokens, answering } = options
-    const { skills, catalog } = answering
+    const { countTokens, viewing } = options
+    const { skills, catalog } = viewing
     this.#skills = skills
     this.#tokens = createTokenCounts({
       ...{ skills, countTokens, format: catalog.format },
@@ -193,7 +193,7 @@ export class LiveState {
 
   /** Returns what new conversations see. Computes it once for each generation, because every row needs it. */
   #viewOf(generation: Generation): CatalogView {
-    const view = this.#views.get(generation) ?? viewCatalog(this.#options.answering, generation)
+    const view = this.#views.get(generation) ?? viewCatalog(this.#options.viewing, generation)
     this.#views.set(generation, view)
     return view
   }

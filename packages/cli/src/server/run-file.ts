@@ -95,13 +95,23 @@ export async function sweepRunFiles(config: StatePlace): Promise<void> {
  */
 export async function findRunningDev(config: Config): Promise<RunningDev | undefined> {
   const wanted = JSON.stringify(toRunFileRoots(config))
-  let found: RunningDev | undefined
+  const running = await findRunningDevs(config)
+  return running.find(({ file }) => JSON.stringify(file.roots) === wanted)
+}
+
+/** Lists the run files of every running `stoke dev` of this machine that uses the state directory. */
+export async function listRunningDevs(config: StatePlace): Promise<readonly RunFile[]> {
+  return (await findRunningDevs(config)).map(({ file }) => file)
+}
+
+async function findRunningDevs(config: StatePlace): Promise<readonly RunningDev[]> {
+  const found: RunningDev[] = []
   for (const path of listFolder(config, RUN_FILE)) {
     const file = readRunFile(path)
     // Skips processes of other machines and containers, because this process cannot check whether they still run.
     if (file === undefined || file.host !== hostname()) continue
     const running = await probeOrRemove(path, file)
-    if (running !== undefined && JSON.stringify(file.roots) === wanted) found ??= running
+    if (running !== undefined) found.push(running)
   }
   return found
 }

@@ -26,6 +26,7 @@ export async function openServedSkills(
   options: Pick<OpenOptions, 'hasDirectories'> = {},
 ): Promise<SkillRuntime> {
   return await openSkills(config, {
+    usedBy: 'mcp',
     ...options,
     watching: 'auto',
     serves: true,

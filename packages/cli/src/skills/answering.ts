@@ -1,25 +1,15 @@
 import { join } from 'node:path'
-import { SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
-import { type Answering, decodeUnmarkedText, defined } from '@skillstoke/core/internal'
+import { SkillError, type SkillReport } from '@skillstoke/core'
+import { type Answering, decodeUnmarkedText } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS } from '@skillstoke/core/source'
 import { createTwoFilesPatch } from 'diff'
-import type { Config } from '../config/config.ts'
-import { measureQuickly } from './tokens.ts'
+import { toViewing } from './viewing.ts'
 
-/**
- * Lets a runtime answer questions about its skills, which are on the disk of this machine.
- * @param measure returns the size of a catalog that the runtime rendered
- */
-export function toAnswering(
-  skills: SkillRuntime,
-  { scope, catalog }: Pick<Config, 'scope' | 'catalog'>,
-  measure: Answering['catalog']['measure'] = each => measureQuickly(each, catalog.maxTokens),
-): Answering {
+/** Lets a runtime answer questions about its skills, which are on the disk of this machine. */
+export function toAnswering(...viewed: Parameters<typeof toViewing>): Answering {
   return {
-    skills,
-    ...defined({ scope }),
-    catalog: { ...catalog, measure },
+    ...toViewing(...viewed),
     readNewest,
     toPatch: ({ path, before, after, from, to }) =>
       createTwoFilesPatch(path, path, before, after, from, to, { context: 2 }),

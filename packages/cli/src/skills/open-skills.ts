@@ -14,6 +14,7 @@ import { checkNamedRoots } from '../config/named-roots.ts'
 import { realPath } from '../config/real-path.ts'
 import { createRemote } from '../config/remote-config.ts'
 import { settleFreeze, splitSources } from './frozen-sources.ts'
+import { keepUsage } from './keep-usage.ts'
 import { openKnownState } from './known-state.ts'
 import { findLinkedFolders } from './named-places.ts'
 import { warnAboutState } from './state-warnings.ts'
@@ -31,6 +32,8 @@ export interface OpenOptions {
   readonly needsState?: boolean
   /** Whether the command reports an unreadable root. If false, the command fails instead. @default false */
   readonly reportsUnreadable?: boolean
+  /** Whether named roots may be missing. @default as `serves` */
+  readonly acceptsMissing?: boolean
   /**
    * Whether this process serves the skills until it is stopped. A serving process accepts missing roots and waits for
    * them, and freezes or thaws the sources.
@@ -41,6 +44,8 @@ export interface OpenOptions {
   readonly runsScripts?: boolean | 'required'
   /** Whether the agents run on this machine, so that they can use the paths of the folders. @default true */
   readonly hasDirectories?: boolean
+  /** Who uses the skills if no MCP client does, for the counts of `stoke usage`. @default uses are not counted */
+  readonly usedBy?: string
   /** @default the configured catalog, whose tokens are only counted if it may exceed its budget */
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
@@ -50,7 +55,7 @@ export interface OpenOptions {
  * standard error, at the latest when the runtime closes.
  */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
-  if (options.serves !== true)
+  if (!(options.acceptsMissing ?? options.serves))
     checkNamedRoots(config, { allowsUnreadable: options.reportsUnreadable === true })
   const { state, isStored } = await openKnownState(config.stateDirectory, options.needsState === true)
   const hasLogger = options.runtime?.logger !== undefined
@@ -58,20 +63,23 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
   const sources = await createSources(config, options)
   const createScripts = options.runsScripts === 'required' ? createRunner : findRunner
   const scripts = options.runsScripts ? await createScripts(config, isStored) : undefined
+  const review = await settleFreeze(
+    splitSources(sources, directory(userRoot()).origin),
+    { isFrozen: config.isFrozen, serves: options.serves === true, project: findProject(config) },
+    state,
+  )
   const skills = await createSkillRuntime({
     sources,
     state,
     onDuplicate: config.onDuplicate,
-    review: await settleFreeze(
-      splitSources(sources, directory(userRoot()).origin),
-      { isFrozen: config.isFrozen, serves: options.serves === true, project: findProject(config) },
-      state,
-    ),
+    review,
     tuning: { hasher: nodeHasher },
     ...defined({ scripts }),
     catalog: { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog },
     ...options.runtime,
   })
+  if (review.isFrozen) frozen.add(skills)
+  if (options.usedBy !== undefined && isStored) await keepUsage(skills, config, options.usedBy)
   if (options.serves === true) await reportToFleets(skills, sources)
   return withWarnings(skills)
 }
@@ -80,6 +88,13 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
 function findProject({ file }: Config): string {
   const folder = file === undefined ? process.cwd() : dirname(file)
   return realPath(folder) ?? folder
+}
+
+const frozen = new WeakSet<SkillRuntime>()
+
+/** Returns true if changes of the roots wait for approval. */
+export function isFrozen(skills: SkillRuntime): boolean {
+  return frozen.has(skills)
 }
 
 const fleets = new WeakMap<SkillRuntime, readonly FleetSource[]>()
@@ -135,6 +150,8 @@ async function createSources(
       reading: config.reading,
       hasDirectories,
       linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots, ...linked],
+      // Each verb reports missing roots in its own words, and default roots are often missing.
+      onMissingRoot: () => undefined,
       // Needed by `stoke rollback`.
       writable: true,
     }),

@@ -179,16 +179,6 @@ function widthOf(cell: string): number {
   return /\p{Cc}/u.test(cell) ? stripVTControlCharacters(cell).length : cell.length
 }
 
-/** Colors a unified diff for a terminal. */
-export function paintDiff(text: string): string {
-  return toTerminalText(text)
-    .split('\n')
-    .map(line =>
-      line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line,
-    )
-    .join('\n')
-}
-
 /** Formats the steps by which a skill reaches a conversation. */
 export function formatSteps(
   { steps }: SkillExplanation,

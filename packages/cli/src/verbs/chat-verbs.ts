@@ -9,6 +9,7 @@ export function addChatVerbs(program: Command): void {
     .description('talk with the reference agent in the terminal, while skills are edited')
     .argument('[id]', 'conversation to continue, or the id of a new conversation (default: a new id)')
     .option('--ask <message>', 'send one message, print the answer, and end')
+    .option('--keep', 'store the conversation of --ask, although it has no id')
     .option('--list', 'list the stored conversations')
     .option('--no-write', 'do not let the model write skills')
     .option(
@@ -24,7 +25,8 @@ export function addChatVerbs(program: Command): void {
     .addHelpText(
       'after',
       `
-The conversation is stored in the state directory, and continues with its id. If standard input is not a terminal,
+The conversation is stored in the state directory, and continues with its id. A single question with --ask is stored
+only with an id, --keep or --confirm. If standard input is not a terminal,
 reads one message per line, and prints answers on standard output and everything else on standard error. Skills that
 the model writes are live in this conversation. Elsewhere they wait for "stoke approve".
 

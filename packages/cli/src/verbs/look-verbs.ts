@@ -38,9 +38,17 @@ function addList(program: Command): void {
 
 function addShow(program: Command): void {
   withSharedOptions(program.command('show').alias('info'))
-    .description('show the served revision of one skill: fields, files, instructions')
+    .description('show one skill: fields, files, instructions')
     .argument('<name>', 'skill name, folder name, or path')
-    .addHelpText('after', '\nExamples:\n  stoke show pdf\n  stoke show skills/pdf\n  stoke show pdf --json')
+    .option(
+      '--revision <revision>',
+      'revision to show: digest or its first digits, -1 for the revision before, yesterday, or a date (default: the served revision)',
+    )
+    .option('--copy-to <dir>', 'copy the revision into this folder, to try it there')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  stoke show pdf\n  stoke show pdf --revision -1\n  stoke show pdf --revision yesterday --copy-to /tmp/try\n  stoke show skills/pdf\n  stoke show pdf --json',
+    )
     .action(act(async () => (await import('../commands/show.ts')).show))
 }
 

@@ -13,6 +13,7 @@ export function addTrustVerbs(program: Command): void {
   addLog(program)
   addDiff(program)
   addRollback(program)
+  addUndo(program)
   addGc(program)
 }
 
@@ -92,13 +93,19 @@ function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>): 
 
 /** Loads the function that lets a verb report a name that no skill has. */
 const reporting = async () => (await import('../skills/report-missing.ts')).reportMissing
+const ANY_REVISION =
+  'digest or its first digits, or -1 for the revision before, yesterday, or a date such as 2026-11-24 (UTC)'
 
 function addLog(program: Command): void {
   withSharedOptions(program.command('log').alias('history'))
     .description('list the revisions of a skill, with time, author and reason')
     .argument('<name>', 'name or source/name')
     .option('--limit <count>', `maximum number of revisions, newest first (default: 20)`, parseCount)
-    .addHelpText('after', '\nExamples:\n  stoke log pdf\n  stoke log team/pdf --limit 5 --json')
+    .option('-p, --patch', 'also print the difference of each revision to the one before it')
+    .addHelpText(
+      'after',
+      '\nThe first column names a revision for "show", "diff" and "rollback". In a git work tree, author and note come from\nthe commit that has the same files.\n\nExamples:\n  stoke log pdf\n  stoke log pdf -p --limit 3\n  stoke log team/pdf --limit 5 --json',
+    )
     .action(act(async () => (await reporting())((await import('../commands/history.ts')).log)))
 }
 
@@ -108,12 +115,12 @@ function addDiff(program: Command): void {
     .argument('<name>', 'name or source/name')
     .argument(
       '[from]',
-      'first digits of a revision (default: the served revision; if that is the newest, the revision before it)',
+      `${ANY_REVISION} (default: the served revision; if that is the newest, the revision before it)`,
     )
-    .argument('[to]', 'first digits of a revision (default: the newest)')
+    .argument('[to]', 'the same forms (default: the newest)')
     .addHelpText(
       'after',
-      '\nExamples:\n  stoke diff pdf\n  stoke diff pdf a1b2c3d4\n  stoke diff pdf a1b2c3d4 e5f60718 --json',
+      '\nExamples:\n  stoke diff pdf\n  stoke diff pdf -2\n  stoke diff pdf yesterday\n  stoke diff pdf a1b2c3d4 e5f60718 --json',
     )
     .action(act(async () => (await reporting())((await import('../commands/history.ts')).diff)))
 }
@@ -126,18 +133,32 @@ function addRollback(program: Command): void {
     .argument('<name>', 'name or source/name')
     .argument(
       '[revision]',
-      'whole digest of the revision; --dry-run prints this digest (default: the previously served revision)',
+      'whole digest; or -1, yesterday or a date such as 2026-11-24 (UTC), which asks first (default: the previously served revision)',
     )
     .option(
       '--dry-run',
       'only print the whole digest and what would change; the first digits of a digest are enough',
     )
+    .option('--yes', 'do not ask before a revision is restored that -1, yesterday or a date chose')
     .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
-      '\nExamples:\n  stoke rollback pdf\n  stoke rollback pdf sha256:...\n  stoke rollback pdf a1b2c3d4 --dry-run',
+      '\nExamples:\n  stoke rollback pdf\n  stoke rollback pdf -2\n  stoke rollback pdf 2026-11-24 --yes\n  stoke rollback pdf sha256:...\n  stoke rollback pdf a1b2c3d4 --dry-run',
     )
-    .action(act(async () => (await import('../commands/history.ts')).rollback))
+    .action(act(async () => (await import('../commands/rollback.ts')).rollback))
+}
+
+function addUndo(program: Command): void {
+  withSharedOptions(program.command('undo'))
+    .description(
+      'show the last change of a skill, ask, and restore the revision before it; a second undo takes it back',
+    )
+    .argument('<name>', 'name or source/name')
+    .option('--dry-run', 'only print what would change')
+    .option('--yes', 'do not ask')
+    .option('--confirm-hidden', CONFIRM_HIDDEN)
+    .addHelpText('after', '\nExamples:\n  stoke undo pdf\n  stoke undo pdf --yes')
+    .action(act(async () => (await import('../commands/rollback.ts')).undo))
 }
 
 function addGc(program: Command): void {

@@ -13,13 +13,17 @@ export interface TextChange {
   readonly to: string
 }
 
-/** The runtime that answers questions about its skills, and what the answers need from the host. */
-export interface Answering {
+/** The runtime whose skills a question is about, and what its new conversations see. */
+export interface Viewing {
   readonly skills: SkillRuntime
   /** Scope of new conversations. @default all skills */
   readonly scope?: SkillScope
   /** The catalog options of the runtime. */
   readonly catalog: MeasuredCatalog
+}
+
+/** The runtime that answers questions about its skills, and what the answers need from the host. */
+export interface Answering extends Viewing {
   /** Returns the SKILL.md of a folder as it is now; `undefined` if it cannot be read. */
   readonly readNewest: (report: SkillReport) => Promise<string | undefined>
   /** Returns a unified diff. */

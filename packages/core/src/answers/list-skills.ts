@@ -5,7 +5,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import { isNearlySkillFile } from '../source/describe-not-skill.ts'
 import type { NotSkill, NotSkills } from '../source/not-skill.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
-import type { Answering } from './answering.ts'
+import type { Viewing } from './answering.ts'
 import { withUnreported } from './doubts.ts'
 import { type GenerationId, type SkillRow, toGenerationId } from './skill-row.ts'
 import { type CatalogUse, viewCatalog } from './visibility.ts'
@@ -45,12 +45,12 @@ export interface ListedSource extends SourceStatus {
  * @param rowOf creates the row of a report, for a caller that knows tokens and uses
  */
 export async function listSkills(
-  answering: Answering,
+  viewing: Viewing,
   rowOf?: (report: SkillReport) => SkillRow,
 ): Promise<SkillList> {
-  const { skills } = answering
+  const { skills } = viewing
   const { current } = skills
-  const view = viewCatalog(answering, current)
+  const view = viewCatalog(viewing, current)
   const toRow = rowOf ?? view.toRow
   const rows = current
     .reports()

@@ -36,7 +36,8 @@ export interface SkillDetail {
   readonly skills: readonly SkillRow[]
   /**
    * Revision from which `files`, `text` and `body` come. Normally the served revision. If the request named a folder
-   * that is not served, the newest revision of that folder. Null if the folder has no valid revision.
+   * that is not served, the newest revision of that folder. If it named a revision, this one. Null if the folder has
+   * no valid revision.
    */
   readonly revision: Digest | null
   /** The fields of `revision`. Null if `revision` is null. */
@@ -67,14 +68,22 @@ interface MeantFolder {
 /** A skill is not shown if writes do not end within this time. */
 const BOUND = { maxWaitMs: MAX_LOOK_MS }
 
+interface ShowOptions {
+  /** Creates the row of a report, for a caller that knows tokens and uses. */
+  readonly rowOf?: (report: SkillReport) => SkillRow
+  /** Revision to show, as `SkillHistory.read()` accepts it. @default the served revision */
+  readonly revision?: string
+}
+
 /**
  * Shows the skill that `name`, `source/name`, a folder name, a path or the `target` of a row means. If there is none,
  * returns the explanation why.
+ * @throws {SkillError} as `SkillHistory.read()` when a revision is given
  */
 export async function showSkill(
   target: string,
   answering: Answering,
-  rowOf?: (report: SkillReport) => SkillRow,
+  { rowOf, revision }: ShowOptions = {},
 ): Promise<SkillDetail | SkillExplanation> {
   const { skills, scope, readNewest } = answering
   const generation = await skills.fresh(BOUND)
@@ -82,7 +91,8 @@ export async function showSkill(
   const view = skills.forConversation(scope === undefined ? {} : { scope })
   const meant = findMeant(target, generation, skills)
   if (meant === undefined) return await view.why(target)
-  const { report, skill } = meant
+  const { report } = meant
+  const skill = revision === undefined ? meant.skill : await skills.history.read(targetOf(report), revision)
   const shown =
     skill === undefined
       ? { revision: null, fields: null, files: [], text: null, body: null, granted: [] }

@@ -6,7 +6,7 @@ import type { Generation } from '../registry/generation.ts'
 import type { SkillReport } from '../registry/skill-report.ts'
 import { isModelInvocable } from '../skill/invocation.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { Answering } from './answering.ts'
+import type { Viewing } from './answering.ts'
 import { type SkillRow, type SkillTokens, toRow } from './skill-row.ts'
 
 /** The values of `SkillVisibility`. */
@@ -48,7 +48,7 @@ export interface CatalogView {
 
 /** Renders the catalog of a new conversation, and finds out what its model sees of each skill. */
 export function viewCatalog(
-  { skills, scope, catalog: { format, maxTokens, measure } }: Pick<Answering, 'skills' | 'scope' | 'catalog'>,
+  { skills, scope, catalog: { format, maxTokens, measure } }: Viewing,
   generation: Generation = skills.current,
 ): CatalogView {
   const catalog = skills.forConversation(defined({ scope, pinned: generation })).catalog()

@@ -23,7 +23,8 @@ export interface DirectoryOptions
 const KNOWN: KnownOptions<DirectoryOptions> = { label: true, writable: true, ...FOLDER_OPTIONS }
 
 /**
- * Returns a source for the skills below a folder of this machine. The folder may be created later. A relative path is
+ * Returns a source for the skills below a folder of this machine. The folder may be created later. Unless
+ * `onMissingRoot` is given, Node prints one warning if the folder is missing when the source is first read. A relative path is
  * resolved against the working directory at the time of the call.
  * @throws {SkillError} INVALID_OPTION for an empty path
  *
@@ -33,9 +34,9 @@ const KNOWN: KnownOptions<DirectoryOptions> = { label: true, writable: true, ...
  * import { directory } from '@skillstoke/core/node'
  *
  * await using skills = await createSkillRuntime({
- *   sources: [directory('./skills', { label: 'mine', writable: true }), directory('./more')],
+ *   sources: [directory('./skills', { label: 'mine', writable: true })],
  * })
- * console.log(skills.status().map(({ label }) => label)) // prints [ 'mine', 'more' ]
+ * console.log(skills.status().map(({ label }) => label)) // prints [ 'mine' ]
  * ```
  */
 export function directory(path: string, options: DirectoryOptions = {}): SkillSource {
@@ -49,6 +50,7 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
   const { label, linkRoots, hasDirectories = true, writable, ...rest } = options
   const fileSystem = new NodeFileSystem()
   return new FileSource({
+    onMissingRoot: message => process.emitWarning(message, { code: 'ROOT_MISSING' }),
     ...rest,
     fileSystem,
     ...(writable === true ? { writable: fileSystem } : {}),

@@ -1,12 +1,14 @@
 import { SkillError } from '../errors.ts'
+import type { Clock } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { quote } from '../quote.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
-import { type Digest, parseDigest, shortDigest } from '../skill/digest.ts'
+import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { compareRevisions, type RevisionDiff } from './compare-revisions.ts'
 import { type DecisionStore, EFFECT_MS, type RecordedDecision } from './decisions.ts'
+import { findRevision, type RevisionChoice } from './find-revision.ts'
 import { refuseHidden } from './hidden-in-revision.ts'
 import type { HistoryRecorder } from './history-recorder.ts'
 import type { RevisionLog, RevisionRecord } from './revision-log.ts'
@@ -22,6 +24,7 @@ export interface RevisionRestorer {
 }
 
 export interface HistoryOptions {
+  readonly clock: Clock
   readonly registry: SkillRegistry
   readonly review: SkillReview
   readonly decisions: DecisionStore
@@ -105,7 +108,17 @@ export class SkillHistory {
   }
 
   /**
-   * Compares two revisions, given as whole digests or by their first digits. By default, compares the served revision
+   * Reads one revision of a skill, even if the skill was removed: a whole digest, its first digits, `-1` for the
+   * revision that was served before the present one, `yesterday`, or a date.
+   * @throws {SkillError} SKILL_NOT_FOUND; INVALID_OPTION when the text has none of these forms; REVISION_NOT_FOUND
+   */
+  async read(target: SkillTarget, revision: string): Promise<Skill> {
+    const found = await this.#find(target)
+    return await this.#read(found.place, findRevision(revision, await this.#choice(found)))
+  }
+
+  /**
+   * Compares two revisions, given as for `read()`. By default, compares the served revision
    * with the newest text. If the newest text is served, compares the previously served revision with the newest text.
    * If only `from` is given, compares `from` with the newest text.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND; SKILL_INVALID when the newest text is broken or removed and no
@@ -130,8 +143,9 @@ export class SkillHistory {
     from?: string,
     to?: string,
   ): Promise<RevisionDiff & { readonly before: Skill | undefined; readonly after: Skill }> {
-    const { place, name, serving, newest = serving } = await this.#find(target)
-    const after = to === undefined ? newest : findRevision(to, await this.#revisions(place))
+    const found = await this.#find(target)
+    const { place, name, serving, newest = serving } = found
+    const after = to === undefined ? newest : findRevision(to, await this.#choice(found))
     if (after === undefined)
       throw new SkillError(
         'SKILL_INVALID',
@@ -140,7 +154,7 @@ export class SkillHistory {
     const before =
       from === undefined
         ? await this.#findBefore(place, serving, after)
-        : findRevision(from, await this.#revisions(place))
+        : findRevision(from, await this.#choice(found))
     const newer = await this.#read(place, after)
     const older = before === undefined ? undefined : await this.#read(place, before)
     return { ...compareRevisions(older, newer), before: older, after: newer }
@@ -171,7 +185,7 @@ export class SkillHistory {
   async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<RollbackOutcome> {
     checkOptions('rollback()', options, KNOWN)
     const { by = 'somebody', confirmHidden = false } = options
-    const { found, ...done } = await this.#plan(target, options.revision, parseWholeRevision)
+    const { found, ...done } = await this.#plan(target, options.revision, readWhole)
     const { place } = found
     const skill = await this.#read(place, done.to)
     if (!confirmHidden && !(await this.#wasLive(place, done.to)))
@@ -182,8 +196,8 @@ export class SkillHistory {
   }
 
   /**
-   * Returns the outcome that `rollback` would have, and changes nothing. Accepts the first digits of a revision. `to` in the
-   * outcome is the whole digest.
+   * Returns the outcome that `rollback` would have, and changes nothing. Accepts the same forms of a revision as
+   * `read()`. `to` in the outcome is the whole digest.
    * @throws {SkillError} as `rollback`
    */
   async planRollback(target: SkillTarget, revision?: string): Promise<RollbackOutcome> {
@@ -216,16 +230,12 @@ export class SkillHistory {
     }
   }
 
-  async #findRollback(
-    { place, name, serving, newest }: Known,
-    revision: string | undefined,
-    read: ReadRevision,
-  ): Promise<Digest> {
+  async #findRollback(found: Known, revision: string | undefined, read: ReadRevision): Promise<Digest> {
+    const { place, name, serving, newest } = found
+    const choice = await this.#choice(found)
     const to =
-      revision === undefined
-        ? await this.#findBefore(place, serving, newest)
-        : read(revision, await this.#revisions(place))
-    if (revision !== undefined && to !== undefined && !(await this.#revisions(place)).includes(to))
+      revision === undefined ? await this.#findBefore(place, serving, newest) : read(revision, choice)
+    if (revision !== undefined && !choice.records.some(each => each.revision === to))
       throw new SkillError(
         'REVISION_NOT_FOUND',
         `${to} was never a revision of ${quote(name)}; "log" lists the known revisions`,
@@ -324,8 +334,8 @@ export class SkillHistory {
     return records.some(each => each.event === 'live' && each.revision === revision)
   }
 
-  async #revisions(place: FolderPlace): Promise<readonly Digest[]> {
-    return (await this.#log.list(place)).flatMap(({ revision }) => revision ?? [])
+  async #choice({ place, serving }: Known): Promise<RevisionChoice> {
+    return { records: await this.#log.list(place), serving, now: this.#options.clock.now() }
   }
 
   async #read(place: FolderPlace, revision: Digest): Promise<Skill> {
@@ -335,28 +345,14 @@ export class SkillHistory {
   }
 }
 
-/** Parses the text of a revision. A decision requires a whole digest. For display, the first digits are enough. */
-type ReadRevision = (text: string, known: readonly Digest[]) => Digest
+/** Parses the text of a revision. A decision requires a whole digest. To look at a revision, any form is enough. */
+type ReadRevision = (text: string, choice: RevisionChoice) => Digest
 
-/** Returns the known revision that starts with the given digits. */
-function findRevision(text: string, known: readonly Digest[]): Digest {
-  const wanted = text.replace(/^sha256:/, '').toLowerCase()
-  if (!/^[0-9a-f]{4,64}$/.test(wanted))
-    throw new SkillError('INVALID_OPTION', `revision is ${quote(text)}; use at least 4 hexadecimal digits`)
-  const matching = [...new Set(known)].filter(revision => revision.slice('sha256:'.length).startsWith(wanted))
-  const [only, another] = matching
-  if (another !== undefined)
-    throw new SkillError(
-      'INVALID_OPTION',
-      `several revisions begin with ${text}: ${matching.join(', ')}; use more digits`,
-    )
-  const revision = only ?? parseDigest(text)
-  if (revision !== undefined) return revision
-  throw new SkillError(
-    'REVISION_NOT_FOUND',
-    `no known revision begins with ${text}; "log" lists the known revisions`,
+const readWhole: ReadRevision = (text, { records }) =>
+  parseWholeRevision(
+    text,
+    records.flatMap(({ revision }) => revision ?? []),
   )
-}
 
 /**
  * Returns true if a decision caused a step that the log lists. Such a decision needs no entry of its own. A rejection

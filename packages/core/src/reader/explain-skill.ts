@@ -146,7 +146,11 @@ function* walk(
   yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${showValue(scope)}`]
   const skill = generation.find(name)
   if (skill !== undefined && !isModelInvocable(skill)) {
-    yield ['listed', false, `only a person may invoke it, with "/${name}": disable-model-invocation is true`]
+    yield [
+      'listed',
+      false,
+      `hidden: only a person may invoke it, with "/${name}": disable-model-invocation is true`,
+    ]
     return
   }
   const { catalog } = audience
@@ -156,7 +160,7 @@ function* walk(
     yield [
       'listed',
       isListed,
-      isListed ? position : `over the budget; one of ${catalog.omitted.length} omitted skills`,
+      isListed ? position : `unlisted: over the budget, one of ${catalog.omitted.length} unlisted skills`,
     ]
     return
   }
@@ -165,7 +169,7 @@ function* walk(
     yield [
       'listed',
       false,
-      `over the budget; one of ${count} omitted skills, which the skill tool still finds`,
+      `unlisted: over the budget, one of ${count} unlisted skills, which the skill tool still finds`,
     ]
     return
   }

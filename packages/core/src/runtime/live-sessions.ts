@@ -38,7 +38,8 @@ export class LiveSessions {
       ...options,
       openChild: (options, parent) => this.create(options, parent),
       ended: session => this.#end(session),
-      used: uses.record,
+      used: uses.used,
+      missed: uses.missed,
       scriptTools: (conversation: Conversation) =>
         scripts.canRun ? createScriptTools(conversation, scripts) : [],
     }

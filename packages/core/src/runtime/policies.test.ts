@@ -305,6 +305,19 @@ describe('onMissing', () => {
     expect(it.skills.current.list()).toEqual([])
   })
 
+  test('a root that is missing at the start is reported once, and status() says so until it appears', async () => {
+    const files = new MemoryFileSystem({ '/x': '' })
+    const told: string[] = []
+    const source = { onMissingRoot: (message: string) => void told.push(message) }
+    await using it = await open(files, { source })
+    await it.skills.reload()
+    expect(it.skills.status()[0]).toMatchObject({ label: 'skills', isMissing: true })
+    files.write('/skills/pdf/SKILL.md', text('pdf'))
+    await it.skills.fresh()
+    expect(it.skills.status()[0]?.isMissing).toBeUndefined()
+    expect(told).toEqual([expect.stringMatching(/^the folder "\/skills" does not exist yet/)])
+  })
+
   test(`onMissing can treat a missing root as an empty source or as an error ${verifies('P08')}`, async () => {
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source: { onMissing: 'empty' } })
     it.files.remove('/skills')

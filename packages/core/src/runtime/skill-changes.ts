@@ -52,6 +52,7 @@ export class SkillChanges implements RevisionRestorer {
       this.#recorder = recorder
     }
     this.history = new SkillHistory({
+      clock,
       registry,
       review,
       decisions,

@@ -273,7 +273,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     const conversation = withoutMemory(this.#readerOf(options))
     const scriptTools = this.scripts.canRun ? createScriptTools(conversation, this.scripts) : []
     const tools = createSkillTools(conversation, options.skillToolName, scriptTools)
-    return tools.map(tool => withUses(tool, this.#parts.uses.record))
+    return tools.map(tool => withUses(tool, this.#parts.uses))
   }
 
   /**
@@ -313,7 +313,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     this.#parts.programs.requireRunner()
     const toName = options.toName ?? (({ skill, name }) => toToolName(skill, name, this.#parts.hasher))
     const tools = createCommandTools(withoutMemory(this.#readerOf(options)), this.scripts, toName)
-    return tools.map(tool => withUses(tool, this.#parts.uses.record))
+    return tools.map(tool => withUses(tool, this.#parts.uses))
   }
 
   /**
@@ -484,7 +484,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   #recordUse({ name: skill, revision }: Skill): void {
-    this.#parts.uses.record({ skill, revision, by: 'user' })
+    this.#parts.uses.used({ skill, revision, by: 'user' })
   }
 
   #readerOf({ scope }: ConversationView): SkillReader {

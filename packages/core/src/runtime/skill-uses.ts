@@ -2,7 +2,7 @@ import { defined } from '../defined.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { Clock } from '../host.ts'
 import type { Digest } from '../skill/digest.ts'
-import type { SkillUse } from '../tool/skill-use.ts'
+import type { SkillMiss, SkillUse, UseListener } from '../tool/skill-use.ts'
 
 /** How often a skill was used since the runtime started, and its last use. */
 export interface SkillUsage {
@@ -15,8 +15,8 @@ export interface SkillUsage {
   readonly conversation?: string
 }
 
-/** Counts the uses of each skill, and emits an event for each use. */
-export class SkillUses {
+/** Counts the uses of each skill, and emits an event for each use and for each search without a match. */
+export class SkillUses implements UseListener {
   readonly #usage = new Map<string, SkillUsage>()
   readonly #clock: Clock
   readonly #events: EventBus
@@ -26,7 +26,7 @@ export class SkillUses {
     this.#events = events
   }
 
-  readonly record = (use: SkillUse): void => {
+  readonly used = (use: SkillUse): void => {
     const { skill, revision, conversation } = use
     this.#usage.set(skill, {
       count: (this.#usage.get(skill)?.count ?? 0) + 1,
@@ -36,6 +36,8 @@ export class SkillUses {
     })
     void this.#events.emit('skill:used', use)
   }
+
+  readonly missed = (miss: SkillMiss): void => void this.#events.emit('skill:missed', miss)
 
   find(skill: string): SkillUsage | undefined {
     return this.#usage.get(skill)

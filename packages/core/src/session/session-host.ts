@@ -2,7 +2,7 @@ import type { Conversation } from '../activation/conversation.ts'
 import type { TokenCounter } from '../catalog/render-catalog.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
-import type { SkillUse } from '../tool/skill-use.ts'
+import type { SkillMiss, SkillUse } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { SessionOptions } from './session-options.ts'
 import type { SkillSession } from './skill-session.ts'
@@ -17,6 +17,8 @@ export interface SessionHost {
   ended(session: SkillSession): void
   /** Records that a conversation used a skill. */
   used(use: SkillUse): void
+  /** Records that a conversation searched without a match. */
+  missed(miss: SkillMiss): void
   /** Returns the tools with which a conversation runs scripts. Returns an empty list if scripts are disabled. */
   scriptTools(conversation: Conversation): readonly ToolDefinition[]
   readonly hasher: Hasher

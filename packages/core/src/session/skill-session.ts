@@ -17,7 +17,7 @@ import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { withCheck } from '../tool/define-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
-import { type SkillUse, withUses } from '../tool/skill-use.ts'
+import { type UseListener, withUses } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
@@ -131,9 +131,12 @@ export class SkillSession implements Disposable {
     // Check at each call, because a model may call a tool that it saw earlier.
     const check = (name: string, input: unknown): string | undefined => this.checkTool(name, input)
     const scriptTools = host.scriptTools(this.#access).map(tool => withCheck(tool, check))
-    const report = (use: SkillUse): void => this.#host.used({ ...use, conversation: this.id })
+    const uses: UseListener = {
+      used: use => host.used({ ...use, conversation: id }),
+      missed: miss => host.missed({ ...miss, conversation: id }),
+    }
     this.tools = Object.freeze(
-      createSkillTools(this.#access, skillToolName, scriptTools).map(tool => withUses(tool, report)),
+      createSkillTools(this.#access, skillToolName, scriptTools).map(tool => withUses(tool, uses)),
     )
     this.#pin()
   }

@@ -40,7 +40,7 @@ test('a model does not find a skill with "disable-model-invocation: true", and c
   expect(it.skills.explain('deploy', session).steps.at(-1)).toEqual({
     step: 'listed',
     ok: false,
-    detail: 'only a person may invoke it, with "/deploy": disable-model-invocation is true',
+    detail: 'hidden: only a person may invoke it, with "/deploy": disable-model-invocation is true',
   })
 })
 

@@ -26,6 +26,7 @@ export const FOLDER_OPTIONS: KnownOptions<FolderOptions> = {
   layout: LAYOUT_OPTIONS,
   reading: READING_OPTIONS,
   onMissing: oneOf(MISSING_ROOT_POLICIES),
+  onMissingRoot: true,
   watching: oneOf(WATCHING_MODES),
   reconcileMs: number(1, LONGEST_TIMER_MS),
   pollMs: number(1, LONGEST_TIMER_MS),

@@ -65,6 +65,11 @@ export interface FileSourceOptions {
   readonly limits?: Partial<SkillLimits>
   /** Returns whether a known writer, such as git, is working in one of these folders. The paths are absolute. */
   readonly isBusy?: (directories: readonly string[]) => Promise<boolean>
+  /**
+   * Called once with a message for people if the root is missing at the first scan and `onMissing` is `wait`, because
+   * its path may be mistyped.
+   */
+  readonly onMissingRoot?: (message: string) => void
   readonly clock?: Clock
 }
 
@@ -84,8 +89,11 @@ export const DEFAULT_REMOTE_POLL_MS = 300_000
 
 /** The options of a file source with their defaults. */
 export interface ResolvedFileSourceOptions
-  extends Required<Omit<FileSourceOptions, 'isBusy' | 'layout' | 'limits' | 'settle' | 'writable'>> {
+  extends Required<
+    Omit<FileSourceOptions, 'isBusy' | 'layout' | 'limits' | 'onMissingRoot' | 'settle' | 'writable'>
+  > {
   readonly isBusy: FileSourceOptions['isBusy'] | undefined
+  readonly onMissingRoot: FileSourceOptions['onMissingRoot'] | undefined
   readonly settle: Partial<SettlePolicy> | undefined
   readonly writable: WritableFolder | undefined
   readonly layout: LayoutRules
@@ -125,6 +133,7 @@ export function resolveFileSourceOptions(options: FileSourceOptions): ResolvedFi
     reconcileMs: DEFAULT_RECONCILE_MS,
     pollMs: fileSystem.watch === undefined ? DEFAULT_REMOTE_POLL_MS : DEFAULT_POLL_MS,
     isBusy: undefined,
+    onMissingRoot: undefined,
     settle: undefined,
     clock: systemClock,
     ...defined(options),

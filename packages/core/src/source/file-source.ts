@@ -174,7 +174,8 @@ export class FileSource implements SkillSource {
   }
 
   state(): SourceState {
-    return this.#trust.state()
+    const isMissing = this.#root === undefined && this.#missingSince !== undefined
+    return { ...this.#trust.state(), ...(isMissing ? { isMissing } : {}) }
   }
 
   async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {
@@ -369,6 +370,8 @@ export class FileSource implements SkillSource {
     const { displayRoot: path, onMissing, clock } = this.#options
     if (onMissing === 'throw') throw missingFolder(path)
     const now = clock.monotonic()
+    const wasNeverThere = this.#root === undefined && this.#missingSince === undefined
+    if (wasNeverThere && onMissing === 'wait') this.#options.onMissingRoot?.(describeMissing(path).message)
     this.#missingSince ??= this.#root === undefined ? Number.NEGATIVE_INFINITY : now
     const remainingMs = this.#missingSince + ROOT_GRACE_MS - now
     if (remainingMs > 0 && onMissing === 'wait')

@@ -85,6 +85,8 @@ export interface SourceState {
    * changes in all other folders.
    */
   readonly unwatched?: number
+  /** True while the folder of the source does not exist. @default false */
+  readonly isMissing?: boolean
 }
 
 /**

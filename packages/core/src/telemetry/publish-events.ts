@@ -12,6 +12,7 @@ const PUBLISHED: Readonly<Record<PublishedEvent, true>> = {
   'skill:error': true,
   'skill:pending': true,
   'skill:used': true,
+  'skill:missed': true,
   'skill:decided': true,
   'skills:batch': true,
   'skills:reloaded': true,

@@ -54,7 +54,8 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
   const isUnknown = outcome.kind === 'matches' || outcome.kind === 'not-found'
   if (isUnknown && conversation.describeUnknownSkill !== undefined) {
     const skills = listForModel(outcome.generation.list(), conversation.reader.isInScope)
-    return toolFailure(conversation.describeUnknownSkill(outcome.query, skills), origin)
+    const text = conversation.describeUnknownSkill(outcome.query, skills)
+    return toolFailure(text, outcome.kind === 'matches' ? origin : { ...origin, missed: outcome.query })
   }
   switch (outcome.kind) {
     case 'loaded':
@@ -94,7 +95,8 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
           : near === ''
             ? `call ${toolName} with an empty name to list the ${outcome.available} available`
             : `did you mean ${near}?`
-      return toolFailure(`no skill ${quote(outcome.query)}${unread}; ${hint}`, origin)
+      const text = `no skill ${quote(outcome.query)}${unread}; ${hint}`
+      return toolFailure(text, { ...origin, missed: outcome.query })
     }
     default:
       return outcome satisfies never

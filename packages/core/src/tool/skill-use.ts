@@ -18,13 +18,28 @@ export interface SkillUse {
   readonly conversation?: string
 }
 
-/** Returns a tool that reports each successful use of a skill. */
-export function withUses(tool: ToolDefinition, report: (use: SkillUse) => void): ToolDefinition {
+/** A search of the model that matched no skill. */
+export interface SkillMiss {
+  /** The name or the words that the model gave. */
+  readonly query: string
+  /** The id of the session; absent without a session. */
+  readonly conversation?: string
+}
+
+/** A receiver of uses and misses. */
+export interface UseListener {
+  used(use: SkillUse): void
+  missed(miss: SkillMiss): void
+}
+
+/** Returns a tool that reports each successful use of a skill, and each search without a match. */
+export function withUses(tool: ToolDefinition, listener: UseListener): ToolDefinition {
   return withExecute(tool, async (input, context) => {
     const result = await tool.execute(input, context)
-    const { skill, revision, isError } = result
+    const { skill, revision, isError, missed } = result
+    if (missed !== undefined) listener.missed({ query: missed })
     if (skill !== undefined && revision !== undefined && !isError)
-      report({
+      listener.used({
         skill,
         revision,
         by: 'model',

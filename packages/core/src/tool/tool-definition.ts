@@ -10,12 +10,14 @@ export interface ToolResult {
   readonly skill?: string
   /** Revision of that skill. */
   readonly revision?: Digest
+  /** What the model searched for, if no skill matched. */
+  readonly missed?: string
   /** The same result as `text`, as an object for programs. Only commands that return an object have it. */
   readonly structured?: Readonly<Record<string, unknown>>
 }
 
 /** The generation, the skill and the revision from which a tool answered. */
-export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'skill' | 'revision'>
+export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'skill' | 'revision' | 'missed'>
 
 /** The context of a call. Each field may be omitted or `undefined`. */
 export interface ToolContext {

@@ -1,0 +1,191 @@
+import { resolveModel, SkillAgent } from '@skillstoke/agent'
+import { createSkillRuntime, MemorySource, type SkillRuntime } from '@skillstoke/core'
+import { describe, expect, test } from 'vitest'
+import { type ChatReply, OpenAiServer } from '../../../../tests/fixtures/openai-server.ts'
+import { readSkillTests } from '../evals/read-skill-tests.ts'
+import type { SkillTests } from '../evals/skill-tests.ts'
+import { renderAnswerReport } from './answer-report.ts'
+import { runAnswerTrials } from './answer-trials.ts'
+import { toInterval } from './interval.ts'
+import { openTrialStore, type TrialStore } from './trial-store.ts'
+import { type AskedModel, runTriggerTrials, type TriggerTrials } from './trigger-trials.ts'
+
+function readTests(yaml: string): SkillTests {
+  return readSkillTests('tax', [{ path: 'evals/tests.yaml', text: yaml }])
+}
+
+const TESTS = readTests('fires:\n  - load tax now\n  - load tone now\nsilent:\n  - load nothing\n')
+
+/** A model that loads the skill that a message names, and otherwise answers with what it was told last. */
+function reply(
+  _call: number,
+  { messages }: { readonly messages: readonly { role: string; content: unknown }[] },
+): ChatReply {
+  const last = messages.at(-1)
+  const text = JSON.stringify(last?.content)
+  const name = last?.role === 'user' ? /load (\w+) now/.exec(text)?.[1] : undefined
+  if (name !== undefined) return { kind: 'tool', name: 'skill', input: { name } }
+  const isJudge = text.includes('expectation')
+  return { kind: 'text', text: isJudge ? (text.includes('tax body') ? 'PASS' : 'FAIL') : `It says ${text}` }
+}
+
+interface Stage extends AsyncDisposable {
+  readonly skills: SkillRuntime
+  readonly source: MemorySource
+  readonly server: OpenAiServer
+  readonly store: TrialStore
+  agent(): SkillAgent
+  run(tests?: SkillTests, asked?: Partial<AskedModel>, options?: object): Promise<TriggerTrials>
+}
+
+const toSkill = (
+  name: string,
+  body = `The ${name} body.`,
+): { name: string; description: string; body: string } => ({
+  name,
+  description: `About ${name}.`,
+  body,
+})
+
+async function open(): Promise<Stage> {
+  const source = new MemorySource({ label: 'mine' }, [toSkill('tax'), toSkill('tone')])
+  const skills = await createSkillRuntime({ sources: [source] })
+  const server = await OpenAiServer.start(reply)
+  const model = resolveModel({ model: 'test', baseUrl: server.baseUrl })
+  const store = await openTrialStore(':memory:')
+  const agent = (): SkillAgent => new SkillAgent({ skills, model, maxRetries: 0 })
+  const signal = new AbortController().signal
+  return {
+    ...{ skills, source, server, store, agent },
+    run: async (tests = TESTS, asked = {}, options = {}) =>
+      await runTriggerTrials(
+        tests,
+        { agent: agent(), model: 'test', ...asked },
+        { store, signal, ...options },
+      ),
+    [Symbol.asyncDispose]: async () => {
+      store.close()
+      await server[Symbol.asyncDispose]()
+      await skills.close()
+    },
+  }
+}
+
+describe('runTriggerTrials()', () => {
+  test('counts the loads of the session, and ends a turn with the first load', async () => {
+    await using it = await open()
+    const { trials, passed, total, spent } = await it.run()
+    expect(
+      trials.map(({ message, loads, runs, others, passed: isPassed }) => [
+        message,
+        loads,
+        runs,
+        others,
+        isPassed,
+      ]),
+    ).toEqual([
+      ['load tax now', 1, 1, [], true],
+      ['load tone now', 0, 1, ['tone'], false],
+      ['load nothing', 0, 1, [], true],
+    ])
+    expect([passed, total, spent.calls, it.server.requests.length]).toEqual([2, 3, 3, 3])
+  })
+
+  test('an edit of a body, and a new test, ask nothing again; another description asks all', async () => {
+    await using it = await open()
+    await it.run()
+    it.source.put(toSkill('tax', 'Another body.'))
+    await it.skills.reload()
+    expect((await it.run()).spent.calls).toBe(0)
+    const more = readTests(
+      'fires:\n  - load tax now\n  - load tone now\n  - say it\nsilent:\n  - load nothing\n',
+    )
+    expect(await it.run(more)).toMatchObject({ known: 3, spent: { calls: 1 } })
+    it.source.put({ ...toSkill('tax'), description: 'Taxes.' })
+    await it.skills.reload()
+    expect((await it.run(more)).known).toBe(0)
+  })
+
+  test('repeats each message, and gives an interval', async () => {
+    await using it = await open()
+    const { trials, interval } = await it.run(TESTS, { repeats: 3 })
+    expect(trials.map(({ loads, runs }) => `${loads}/${runs}`)).toEqual(['3/3', '0/3', '0/3'])
+    expect(interval).toEqual(toInterval(6, 9))
+  })
+
+  test('ends at the cap, and keeps what was measured', async () => {
+    await using it = await open()
+    const capped = await it.run(TESTS, {}, { maxCalls: 1, concurrency: 1 })
+    expect(capped).toMatchObject({ stopped: 'calls', total: 1, spent: { calls: 1 } })
+    expect(await it.run()).toMatchObject({ known: 1, total: 3 })
+  })
+
+  test('an aborted run, and a run whose server fails, keep what was measured', async () => {
+    await using it = await open()
+    const end = new AbortController()
+    const onProgress = ({ done }: { readonly done: number }): void => {
+      if (done === 1) end.abort()
+    }
+    expect(await it.run(TESTS, {}, { signal: end.signal, concurrency: 1, onProgress })).toMatchObject({
+      stopped: 'aborted',
+      total: 1,
+    })
+    await it.server[Symbol.asyncDispose]()
+    expect(await it.run()).toMatchObject({ stopped: 'failed', known: 1, total: 1, error: expect.any(Error) })
+  })
+})
+
+test('runAnswerTrials() compares columns, and asks a judge that sees only the answer and the expectation', async () => {
+  await using it = await open()
+  const tests = readTests(
+    'ask:\n  - message: load tax now\n    expect:\n      - contains: the TAX body\n      - loads: tax\n      - judge: tells the body\n  - message: load nothing\n    expect:\n      - matches: "^Never"\n',
+  )
+  const without = new SkillAgent({ ...it.agent().options, scope: { exclude: ['tax'] } })
+  const columns = [
+    { name: 'without', agent: without, contents: 'a' },
+    { name: 'served', agent: it.agent(), contents: 'b' },
+  ]
+  const judge = resolveModel({ model: 'test', baseUrl: it.server.baseUrl })
+  const options = { columns, judge, model: 'test', store: it.store, signal: new AbortController().signal }
+  const trials = await runAnswerTrials(tests, options)
+  expect(trials.rows.map(({ cells }) => cells.map(({ passed, runs }) => `${passed}/${runs}`))).toEqual([
+    ['0/1', '1/1'],
+    ['0/1', '0/1'],
+  ])
+  expect(trials.rows[0]?.cells[0]?.failures).toContain('did not load tax')
+  expect(renderAnswerReport(trials)).toContain('1 of 1 pass')
+})
+
+test('openTrialStore() keeps the score of each revision, the newest first', async () => {
+  const store = await openTrialStore(':memory:')
+  const score = { skill: 'tax', model: 'test', total: 20 }
+  store.keepScore({ ...score, revision: 'a', passed: 14, at: '2026-01-01' })
+  store.keepScore({ ...score, revision: 'b', passed: 19, at: '2026-01-02' })
+  store.keepScore({ ...score, revision: 'a', passed: 15, at: '2026-01-03' })
+  expect(store.listScores('tax').map(({ revision, passed }) => [revision, passed])).toEqual([
+    ['a', 15],
+    ['b', 19],
+  ])
+  store.close()
+})
+
+test('openTrialStore() works in memory and says why if the file cannot be used', async () => {
+  const store = await openTrialStore(`${import.meta.filename}/tests.sqlite`)
+  expect(store.fault).toMatch(/EEXIST|ENOTDIR/)
+  store.keepRun('k', {
+    loaded: ['tax'],
+    called: [],
+    text: '',
+    calls: 1,
+    inputTokens: 1,
+    outputTokens: 1,
+    ms: 1,
+  })
+  expect(store.findRun('k')?.loaded).toEqual(['tax'])
+  store.close()
+})
+
+test('toInterval() is the score interval: eight of ten is 49 to 94 percent', () => {
+  expect(toInterval(8, 10).map(each => Math.round(each * 100))).toEqual([49, 94])
+  expect(toInterval(0, 0)).toEqual([0, 1])
+})

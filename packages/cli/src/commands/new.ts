@@ -1,0 +1,96 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { checkNewName, describeNewSkill, renderNewSkill, type SkillTemplate } from '@skillstoke/author'
+import { defined } from '@skillstoke/core/internal'
+import { AGENT_FOLDERS, type AgentId } from '../config/agent-folders.ts'
+import type { Config } from '../config/config.ts'
+import { findEditor } from '../config/editor.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { askLine, askYes } from '../terminal/ask.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { UsageError } from '../terminal/exit-code.ts'
+import { nearPath } from '../terminal/output.ts'
+import { findProgramName } from '../terminal/program-name.ts'
+
+interface NewFlags {
+  readonly json?: boolean
+  readonly what?: string
+  readonly when?: string
+  readonly description?: string
+  readonly template?: SkillTemplate
+  readonly agent?: AgentId
+  readonly to?: string
+  /** Whether to open SKILL.md in the editor without asking. */
+  readonly edit?: boolean
+}
+
+/** Implements `stoke new`: writes a skill and a file for its tests into a new folder. */
+export async function createSkill(config: Config, flags: NewFlags, name: string): Promise<Answer> {
+  checkNewName(name)
+  if (flags.agent !== undefined && flags.to !== undefined)
+    throw new UsageError('--agent and --to both name a folder; leave out one of them')
+  const root = flags.to ?? (flags.agent && AGENT_FOLDERS[flags.agent]) ?? config.roots[0]?.path ?? 'skills'
+  const folder = resolve(root, name)
+  if (existsSync(folder)) throw new UsageError(`${nearPath(folder)} exists already; choose another name`)
+  const mayAsk = config.isInteractive && flags.json !== true
+  const description = await findDescription(flags, mayAsk)
+  const files = renderNewSkill({ name, description, ...defined({ template: flags.template }) })
+  for (const { path, text } of files) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text, { flag: 'wx' })
+  }
+  await openEditor(join(folder, 'SKILL.md'), flags, mayAsk)
+  const next = listNext(root, name, config)
+  const paths = files.map(({ path }) => path)
+  return {
+    json: { name, description, path: folder, files: paths, next },
+    text: function* () {
+      yield `created ${nearPath(folder)}: ${paths.toReversed().join(', ')}`
+      yield `next: ${next.join('\n      ')}`
+    },
+  }
+}
+
+async function findDescription({ description, what, when }: NewFlags, mayAsk: boolean): Promise<string> {
+  if (description !== undefined && (what ?? when) !== undefined)
+    throw new UsageError('--description replaces --what and --when; leave them out')
+  if (description !== undefined) return description
+  const [does, asked] = [
+    what ?? (mayAsk ? await askLine('What does it do? For example: Writes VAT reports.\n> ') : ''),
+    when ??
+      (mayAsk ? await askLine('When should an agent use it? For example: somebody asks for VAT.\n> ') : ''),
+  ]
+  if (does.trim() !== '' && asked.trim() !== '') return describeNewSkill(does, asked)
+  throw new UsageError(
+    `say what the skill does and when to use it, for example: --what "Writes VAT reports" --when "somebody asks for the VAT of a month"`,
+  )
+}
+
+/** Opens the editor of the user, with `--edit` or after a question. */
+async function openEditor(path: string, { edit }: NewFlags, mayAsk: boolean): Promise<void> {
+  const editor = findEditor()
+  if (editor === undefined) {
+    if (edit) process.stderr.write('note: neither VISUAL nor EDITOR names an editor\n')
+    return
+  }
+  if (!edit && !(mayAsk && (await askYes(`open SKILL.md in ${editor}?`)))) return
+  // An editor may have options, for example `code --wait`, so the shell reads its command.
+  const { status } = spawnSync(`${editor} ${toCommandLine([path])}`, { shell: true, stdio: 'inherit' })
+  if (status !== 0) process.stderr.write(`note: the editor ${JSON.stringify(editor)} failed\n`)
+}
+
+/** Returns the next commands. Outside of the roots, they name the folder. */
+function listNext(root: string, name: string, { roots, options }: Config): readonly string[] {
+  const isRoot = roots.some(({ path }) => resolve(path) === resolve(root))
+  const words = isRoot
+    ? [
+        ['check', name, ...options],
+        ['dev', ...options],
+      ]
+    : [
+        ['check', join(root, name)],
+        ['dev', root],
+      ]
+  return words.map(each => `${findProgramName()} ${toCommandLine(each)}`)
+}

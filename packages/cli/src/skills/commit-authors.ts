@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { SkillError, type SkillRuntime } from '@skillstoke/core'
+import { findLeftOutIn, findMeant } from '@skillstoke/core/internal'
+import type { RevisionRecord } from '@skillstoke/core/source'
+
+/** A commit that changed a folder. */
+interface FolderCommit {
+  readonly author: string
+  readonly subject: string
+  /** Git's id of each file in the folder after this commit. */
+  readonly files: ReadonlyMap<string, string>
+}
+
+const run = promisify(execFile)
+const MAX_COMMITS = 200
+const LIMITS = { timeout: 5_000, maxBuffer: 16 * 1024 * 1024 }
+
+/**
+ * Returns the steps of a skill, newest first. A step whose files were committed to the git work tree of the folder gets
+ * the author and the subject of that commit. Other steps, and folders outside of a work tree, stay as recorded.
+ */
+export async function listHistory(name: string, skills: SkillRuntime): Promise<readonly RevisionRecord[]> {
+  const records = await skills.history.log(name)
+  const directory = findMeant(name, skills.current, skills)?.report.directory
+  const commits = directory === undefined ? [] : await listCommits(directory)
+  const shown: RevisionRecord[] = []
+  for (const record of records) {
+    const files = commits.length === 0 ? undefined : await listBlobs(name, record, skills)
+    const at = files === undefined ? -1 : commits.findIndex(commit => isSame(commit.files, files))
+    // Both lists begin with the newest entry, and a step is never older than a commit of a later step.
+    const commit = at === -1 ? undefined : commits.splice(0, at + 1).at(-1)
+    if (commit === undefined) shown.push(record)
+    else {
+      const { author, subject } = commit
+      shown.push({ ...record, author: { kind: 'commit', name: author }, note: record.note ?? subject })
+    }
+  }
+  return shown
+}
+
+/** Returns git's ids of the files of a step; `undefined` if an author is known, or the files are no longer stored. */
+async function listBlobs(
+  name: string,
+  { revision, author, event }: RevisionRecord,
+  skills: SkillRuntime,
+): Promise<ReadonlyMap<string, string> | undefined> {
+  if (revision === undefined || author.name !== undefined || event === 'decided') return undefined
+  try {
+    const skill = await skills.history.read(name, revision)
+    const blobs = new Map<string, string>()
+    for (const { path } of skill.files) {
+      const bytes = await skills.readFile(skill, path)
+      blobs.set(path, createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex'))
+    }
+    return blobs
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return undefined
+    throw thrown
+  }
+}
+
+function isSame(committed: ReadonlyMap<string, string>, files: ReadonlyMap<string, string>): boolean {
+  return (
+    [...files].every(([path, id]) => committed.get(path) === id) &&
+    [...committed.keys()].every(path => files.has(path) || findLeftOutIn(path) !== undefined)
+  )
+}
+
+/** Lists the newest commits that changed a folder. Empty if the folder is in no work tree, or git is missing. */
+async function listCommits(directory: string): Promise<FolderCommit[]> {
+  try {
+    const tree = await git(directory, 'ls-tree', '-r', '-z', 'HEAD', '.')
+    const format = '--format=%x1e%an%x1f%s'
+    const options = ['--raw', '-z', '--no-abbrev', '--no-renames', '--relative', '--first-parent', '-m']
+    const log = await git(directory, 'log', format, `-n${MAX_COMMITS}`, ...options, '--', '.')
+    return readCommits(readTree(tree), log)
+  } catch {
+    return []
+  }
+}
+
+/** Runs git so that the settings of the work tree start no program. */
+async function git(directory: string, ...words: readonly string[]): Promise<string> {
+  const env = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'))
+  const settings = ['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'log.showSignature=false']
+  const args = ['--no-pager', ...settings.flatMap(each => ['-c', each]), ...words]
+  const options = { ...LIMITS, cwd: directory, env: Object.fromEntries(env) }
+  return (await run('git', args, options)).stdout
+}
+
+/** Reads entries such as `100644 blob <id> TAB <path> NUL`. */
+function readTree(text: string): ReadonlyMap<string, string> {
+  const entries = text.matchAll(/\d+ \w+ ([0-9a-f]+)\t([^\0]+)\0/g)
+  return new Map(Array.from(entries, ([, id = '', path = '']) => [path, id]))
+}
+
+/** Goes back from the files of the newest commit: each commit names the old and the new id of the files it changed. */
+function readCommits(newest: ReadonlyMap<string, string>, log: string): FolderCommit[] {
+  const files = new Map(newest)
+  return log
+    .split('\x1e')
+    .slice(1)
+    .map(text => {
+      const [author = '', subject = ''] = (text.split('\0')[0] ?? '').split('\x1f')
+      const commit = { author, subject, files: new Map(files) }
+      for (const [, old = '', path = ''] of text.matchAll(/:\d+ \d+ ([0-9a-f]+) [0-9a-f]+ \w\0([^\0]+)\0/g)) {
+        if (/^0+$/.test(old)) files.delete(path)
+        else files.set(path, old)
+      }
+      return commit
+    })
+}
