@@ -349,6 +349,7 @@ function listMissingPrograms(): readonly string[] {
     python3: existsSync('/usr/bin/python3'),
     procps: isThere('ps'),
     postgresql: existsSync('/usr/lib/postgresql'),
+    'pre-commit': isThere('pre-commit'),
   }
   return Object.entries(isHere).flatMap(([name, isInstalled]) => (isInstalled ? [] : [name]))
 }

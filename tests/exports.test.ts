@@ -92,6 +92,7 @@ const BOUNDS: Readonly<Record<string, number>> = {
   '@skillstoke/agent': 26,
   '@skillstoke/agent/testing': 1,
   '@skillstoke/author': 12,
+  '@skillstoke/author/lsp': 3,
   '@skillstoke/compat': 33,
   '@skillstoke/fleet': 26,
   '@skillstoke/mcp': 9,

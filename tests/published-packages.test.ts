@@ -68,7 +68,7 @@ function bundledPackages(folder: string, paths: readonly string[]): string[] {
 const LARGEST_BYTES = 5_000_000
 /** Matches code, source maps, declarations, the dashboard page, the programs of `attach` and the usual top-level files of a package. */
 const EXPECTED =
-  /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|skillstoke\.schema\.json|bin\/\w+\.js|skills\/[\w-]+\/SKILL\.md|dist\/LICENSES\.txt|dist\/attach\/[\w-]+\.txt|dist\/page\/(?:LICENSES\.txt|index\.html|[\w./-]+\.(?:js|css|svg))|dist\/[\w/-]+\.(?:js|js\.map|d\.ts))$/
+  /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|(?:skillstoke|frontmatter)\.schema\.json|bin\/\w+\.js|skills\/[\w-]+\/SKILL\.md|dist\/LICENSES\.txt|dist\/attach\/[\w-]+\.txt|dist\/page\/(?:LICENSES\.txt|index\.html|[\w./-]+\.(?:js|css|svg))|dist\/[\w/-]+\.(?:js|js\.map|d\.ts))$/
 
 describe.each(folders)('the publication of packages/%s', folder => {
   const manifest = readManifest(folder)

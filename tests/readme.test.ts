@@ -151,7 +151,7 @@ describe('the pages', () => {
     const named = PAGES.flatMap(page =>
       [
         ...readFileSync(page, 'utf8').matchAll(
-          /npm (?:run )?(start|check|test:watch|test:only|test|bench|format|changeset|soak|torture|requirements|cli-reference|docs|pictures)\b/g,
+          /npm (?:run )?(start|check|test:watch|test:only|test|bench|format|changeset|soak|torture|requirements|cli-reference|checks-page|docs|pictures)\b/g,
         ),
       ].map(match => match[1] ?? ''),
     )

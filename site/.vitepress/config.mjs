@@ -46,7 +46,7 @@ export default {
       { text: 'Codes', link: '/diagnostics' },
     ],
     sidebar: [
-      { text: 'Start', items: ['first-skill', 'skills', 'troubleshooting'].map(item) },
+      { text: 'Start', items: ['first-skill', 'skills', 'check-skills', 'troubleshooting'].map(item) },
       { text: 'Agent SDKs', items: [item('agent-sdks'), ...itemsOf('sdks')] },
       {
         text: 'Embed in an agent',
@@ -70,7 +70,7 @@ export default {
         text: 'Reference',
         items: [
           { text: 'API', link: '/api/', collapsed: true, items: itemsOf('api') },
-          ...['cli-reference', 'diagnostics', 'errors', 'glossary'].map(item),
+          ...['cli-reference', 'checks', 'diagnostics', 'errors', 'glossary'].map(item),
         ],
       },
       { text: 'Contribute', items: [item('architecture'), item('recipes')] },

@@ -1,6 +1,13 @@
 import { existsSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { type CheckOptions, checkSkill, type Finding, type OtherSkill, toFindings } from '@skillstoke/author'
+import {
+  type CheckOptions,
+  checkSkill,
+  type Finding,
+  type OtherSkill,
+  type SkillToCheck,
+  toFindings,
+} from '@skillstoke/author'
 import type { Diagnostic, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { checkCapabilities, decodeText, decodeUnmarkedText, mayBeImported } from '@skillstoke/core/internal'
 import { scanScripts } from '@skillstoke/scripts'
@@ -19,26 +26,32 @@ export async function checkReport(
   { skills, scans = false, ...options }: CheckSetting,
   others: readonly OtherSkill[] = listOthers(skills),
 ): Promise<readonly Finding[]> {
+  const skill = await readReported(report, { skills, scans })
+  // The files of a skill that was never loaded may still be on another machine.
+  return skill === undefined
+    ? toFindings(report.diagnostics, options)
+    : await checkSkill({ ...skill, others }, options)
+}
+
+/** Reads the newest text of a folder, and its files. Returns `undefined` if they are not on this machine. */
+export async function readReported(
+  report: SkillReport,
+  { skills, scans = false }: Pick<CheckSetting, 'skills' | 'scans'>,
+): Promise<SkillToCheck | undefined> {
   const skill = skills.review.revisionsOf(report).skill
   const bytes = await readBytes(report, skill, skills)
-  // The files of a skill that was never loaded may still be on another machine.
-  if (bytes === undefined) return toFindings(report.diagnostics, options)
+  if (bytes === undefined) return undefined
   const folder = report.directory ?? report.location
-  const path = join(folder, skill?.skillFile ?? 'SKILL.md')
   const scripts = skill !== undefined && scans ? await findScriptFaults(skill, folder, skills) : []
-  return await checkSkill(
-    {
-      path,
-      directoryName: basename(folder),
-      bytes,
-      diagnostics: [...report.diagnostics.map(each => withWholePath(each, report)), ...scripts],
-      others,
-      isReviewed: isReviewed(report, skills),
-      ...(skill === undefined ? {} : { files: skill.files, read: toReader(skill, skills) }),
-      ...(report.directory === undefined ? {} : { exists: each => existsSync(join(folder, each)) }),
-    },
-    options,
-  )
+  return {
+    path: join(folder, skill?.skillFile ?? 'SKILL.md'),
+    directoryName: basename(folder),
+    bytes,
+    diagnostics: [...report.diagnostics.map(each => withWholePath(each, report)), ...scripts],
+    isReviewed: isReviewed(report, skills),
+    ...(skill === undefined ? {} : { files: skill.files, read: toReader(skill, skills) }),
+    ...(report.directory === undefined ? {} : { exists: each => existsSync(join(folder, each)) }),
+  }
 }
 
 /** A source shows paths as the user wrote its root. Findings of one file must have one path. */

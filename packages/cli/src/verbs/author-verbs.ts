@@ -11,17 +11,22 @@ const PATHS = 'skill folders, SKILL.md files, folders that contain skills, or - 
 export function addAuthorVerbs(program: Command): void {
   addCheck(program)
   addValidate(program)
+  addLsp(program)
+}
+
+/** Adds the option that names what a skill is checked for in addition. */
+function withProfiles(command: Command): Command {
+  return command.option(
+    '--for <profiles>',
+    `also check for clients or rules, separated by commas: ${PROFILES.join(', ')}; spec alone checks only the specification`,
+    parseProfiles,
+  )
 }
 
 function addCheck(program: Command): void {
-  withRootOptions(program.command('check').alias('lint'))
+  withProfiles(withRootOptions(program.command('check').alias('lint')))
     .description('report what is wrong with skills, with file, line and fix')
     .argument('[path...]', `${PATHS} (default: the roots)`)
-    .option(
-      '--for <profiles>',
-      `also check for clients or rules, separated by commas: ${PROFILES.join(', ')}; spec alone checks only the specification`,
-      parseProfiles,
-    )
     .option('--fix', 'correct what changes no served text and no permission')
     .option('--dry-run', 'with --fix: print the changes, and write nothing')
     .option('--since <revision>', 'only check skills that changed since this revision of git')
@@ -68,6 +73,18 @@ function addValidate(program: Command): void {
       '\nExits with 1 if any skill is invalid.\n\nExamples:\n  stoke validate skills/pdf\n  stoke validate skills --json\n  stoke validate - < SKILL.md',
     )
     .action(act(async () => (await import('../commands/check.ts')).validate))
+}
+
+function addLsp(program: Command): void {
+  withProfiles(program.command('lsp'))
+    .option('--config <file>', 'configuration file (default: ./skillstoke.json if it exists)')
+    .option('--stdio', 'changes nothing; many editors add it')
+    .description('serve an editor over standard input and output: findings, fixes, completion, hovers')
+    .addHelpText(
+      'after',
+      '\nThe editor starts and ends this command. docs/check-skills.md has the settings of several editors.\n\nExamples:\n  stoke lsp\n  stoke lsp --for codex,cursor',
+    )
+    .action(act(async () => (await import('../commands/lsp.ts')).lsp))
 }
 
 function parseProfiles(value: string, earlier: readonly Profile[] = []): readonly Profile[] {
