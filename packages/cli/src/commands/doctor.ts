@@ -17,7 +17,7 @@ import {
   type MachineFacts,
   type SetupFinding,
 } from '../doctor/examine-setup.ts'
-import { listCopies } from '../doctor/list-copies.ts'
+import { listCopies, type SkillCopy } from '../doctor/list-copies.ts'
 import { listRunningDevs } from '../server/run-file.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { isFrozen, openSkills } from '../skills/open-skills.ts'
@@ -30,7 +30,9 @@ const STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const
 
 /** Implements `stoke doctor`: shows what was found where, judges it, and names a fix for each finding. */
 export async function doctor(config: Config): Promise<Answer> {
-  const { facts, findings } = await examine(config)
+  const parts = [await examineMachine(config), await examineSkills(config), examineClients()]
+  const facts = parts.flatMap(part => part.facts)
+  const findings = parts.flatMap(part => part.findings)
   const isFine = findings.every(({ severity }) => severity === 'info')
   const sorted = Object.keys(STYLES).flatMap(each => findings.filter(({ severity }) => severity === each))
   return {
@@ -47,72 +49,79 @@ export async function doctor(config: Config): Promise<Answer> {
 
 type Fact = readonly [about: string, text: string]
 
-async function examine(
-  config: Config,
-): Promise<{ readonly facts: readonly Fact[]; readonly findings: readonly SetupFinding[] }> {
-  const options = {
-    watching: 'auto',
-    polling: 'manual',
-    acceptsMissing: true,
-    reportsUnreadable: true,
-  } as const
-  await using skills = await openSkills(config, options)
+/** One part of a setup: what it consists of, and what is wrong with it. */
+interface Examined {
+  readonly facts: readonly Fact[]
+  readonly findings: readonly SetupFinding[]
+}
+
+async function examineSkills(config: Config): Promise<Examined> {
+  const options = { watching: 'auto', polling: 'manual', reportsUnreadable: true } as const
+  await using skills = await openSkills(config, { ...options, acceptsMissing: true })
   const { sources } = countSkills(skills, pathsOf(config))
   const { skills: rows } = await listSkills(toAnswering(skills, config))
-  const misnamed = (await listNotSkills(skills)).found.filter(each => isMisnamed(each))
+  const { found } = await listNotSkills(skills)
   const copies = await listCopies(config.roots.map(({ path }) => path))
-  const devs = await listRunningDevs(config)
-  const clients = listClients()
+  const served = rows.filter(({ serving }) => serving !== null).length
+  return {
+    facts: [
+      ...sources.map(({ path, isMissing, skills: count, mode }): Fact => {
+        return ['source', isMissing ? `${path}: missing` : `${path}: ${count} found, watched by ${mode}`]
+      }),
+      ...countOthers(copies, config),
+      ['skills', `${rows.length} found, ${served} served${isFrozen(skills) ? ', frozen' : ''}`],
+    ],
+    findings: [
+      ...sources.flatMap((source, index) => judgeSource(source, config.roots[index]?.isNamed ?? true)),
+      ...judgeSkills(
+        rows,
+        found.filter(each => isMisnamed(each)),
+        isFrozen(skills),
+      ),
+      ...judgeCopies(copies),
+    ],
+  }
+}
+
+async function examineMachine(config: Config): Promise<Examined> {
+  const { server, remotes, stateDirectory } = config
   const [containment, git, limits] = await Promise.all([findContainment(config), findGit(), readLimits()])
-  const { port } = config.server
-  const isOwn = devs.some(({ url }) => new URL(url).port === String(port))
-  const takenPort = !isOwn && (await isPortTaken(config.server)) ? port : undefined
-  const needsGit = config.remotes.length > 0
+  const devs = await listRunningDevs(config)
+  const isOwn = devs.some(({ url }) => new URL(url).port === String(server.port))
+  const takenPort = !isOwn && (await isPortTaken(server)) ? server.port : undefined
   return {
     facts: [
       [
         'skillstoke',
-        `${readVersion()} on Node ${process.versions.node}, state in ${nearPath(config.stateDirectory)}`,
+        `${readVersion()} on Node ${process.versions.node}, state in ${nearPath(stateDirectory)}`,
       ],
-      ...sources.map(({ path, isMissing, skills: count, mode }): Fact => {
-        return ['source', isMissing ? `${path}: missing` : `${path}: ${count} found, watched by ${mode}`]
-      }),
-      ...countOthers(copies, config).map(
-        ([root, count]): Fact => ['other', `${nearPath(root)}: ${count} found`],
-      ),
-      ['skills', `${rows.length} found, ${rows.filter(({ serving }) => serving !== null).length} served`],
-      [
-        'scripts',
-        containment === undefined ? 'do not run here' : `${containment.kind}: ${containment.detail}`,
-      ],
+      ['scripts', containment === undefined ? 'do not run' : `${containment.kind}: ${containment.detail}`],
       ['git', git ?? 'missing'],
       ['inotify', limits],
       ...devs.map(({ url, pid, roots }): Fact => {
         return ['dev', `${url}, process ${pid}: ${roots.map(({ path }) => nearPath(path)).join(', ')}`]
       }),
-      ...clients.map(({ title, state }): Fact => ['client', `${title}: ${state}`]),
     ],
-    findings: [
-      ...sources.flatMap((source, index) => judgeSource(source, config.roots[index]?.isNamed ?? true)),
-      ...judgeSkills(rows, misnamed),
-      ...judgeCopies(copies),
-      ...judgeMachine({ containment, git, needsGit, isFrozen: isFrozen(skills), takenPort }),
-      ...clients.flatMap(judgeClient),
-    ],
+    findings: judgeMachine({ containment, git, needsGit: remotes.length > 0, takenPort }),
   }
 }
 
-/** Returns the folders of clients that are no roots, with the number of their skills. */
-function countOthers(
-  copies: Awaited<ReturnType<typeof listCopies>>,
-  { roots }: Config,
-): readonly (readonly [root: string, count: number])[] {
+function examineClients(): Examined {
+  const clients = listClients()
+  return {
+    facts: clients.map(({ title, state }) => ['client', `${title}: ${state}`]),
+    findings: clients.flatMap(judgeClient),
+  }
+}
+
+/** Counts the skills in the folders of clients that are no roots. */
+function countOthers(copies: readonly SkillCopy[], { roots }: Config): readonly Fact[] {
   const own = new Set(roots.map(({ path }) => realPath(path)))
-  const others = copies.filter(({ root }) => !own.has(root))
-  return Object.entries(Object.groupBy(others, ({ root }) => root)).map(([root, found = []]) => [
-    root,
-    found.length,
-  ])
+  const others = Object.groupBy(
+    copies.filter(({ root }) => !own.has(root)),
+    ({ root }) => root,
+  )
+  return Object.entries(others).map(([root, found]) => ['other', `${nearPath(root)}: ${found?.length} found`])
 }
 
 async function findContainment({ sandbox }: Config): Promise<MachineFacts['containment']> {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { shortDigest } from '@skillstoke/core/internal'
 import { openUsageLog, type UsageCount } from '@skillstoke/core/internal/node'
 import type { Config } from '../config/config.ts'
@@ -12,9 +13,8 @@ export async function usage(
   config: Config,
   { days = DEFAULT_DAYS }: { readonly days?: number },
 ): Promise<Answer> {
-  const log = await openUsageLog(config.stateDirectory)
-  const counts = log.list(days)
-  log.close()
+  // Opening the log creates its directory, and a look must not write.
+  const counts = existsSync(config.stateDirectory) ? await readCounts(config, days) : []
   const [loads, misses] = (['load', 'miss'] as const).map(kind => counts.filter(each => each.kind === kind))
   return {
     json: { days, loads, misses },
@@ -24,6 +24,15 @@ export async function usage(
         yield formatTable([['SKILL', 'LOADS', 'LAST DAY', 'REVISIONS', 'CLIENTS'], ...describeLoads(loads)])
       if (misses?.length) yield `\n${paint('yellow', 'searched without a match')}\n${describeMisses(misses)}`
     },
+  }
+}
+
+async function readCounts({ stateDirectory }: Config, days: number): Promise<readonly UsageCount[]> {
+  const log = await openUsageLog(stateDirectory)
+  try {
+    return log.list(days)
+  } finally {
+    log.close()
   }
 }
 

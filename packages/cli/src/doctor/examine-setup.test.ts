@@ -23,7 +23,7 @@ const row = {
 } as unknown as SkillRow
 const healthy: MachineFacts = {
   ...{ containment: { kind: 'sandbox', detail: 'bubblewrap' }, git: '2.47.0', needsGit: false },
-  ...{ isFrozen: false, takenPort: undefined },
+  takenPort: undefined,
 }
 const copy = (root: string, revision: string): SkillCopy => ({
   ...{ name: 'pdf', root, path: `${root}/pdf`, revision: `sha256:${revision}` },
@@ -37,7 +37,7 @@ describe('the judgement of a setup', () => {
   test.each<[string, readonly SetupFinding[]]>([
     ['a source with events', judgeSource(source, true)],
     ['a default root that is missing', judgeSource({ ...source, isMissing: true }, false)],
-    ['a served skill', judgeSkills([row], [])],
+    ['a served skill', judgeSkills([row], [], false)],
     ['copies with the same files', judgeCopies([copy('/a', 'x'), copy('/b', 'x')])],
     ['a machine with everything', machine({})],
     ['a client that is connected', client('connected')],
@@ -74,15 +74,16 @@ describe('the judgement of a setup', () => {
           { ...row, status: 'shadowed', serving: null, location: '/p/.claude/skills/pdf', target: 'c/pdf' },
         ],
         [],
+        false,
       ),
       /^info: \/p\/\.claude\/skills\/pdf is hidden by \/p\/skills\/pdf \| stoke why c\/pdf$/,
     ],
     [
       'skills that wait',
-      judgeSkills([{ ...row, status: 'pending' }], []),
+      judgeSkills([{ ...row, status: 'pending' }], [], false),
       /^warning: 1 waiting for approval \| stoke pending$/,
     ],
-    ['no skill at all', judgeSkills([], []), /^warning: there is no skill .* \| stoke new my-skill$/],
+    ['no skill at all', judgeSkills([], [], false), /^warning: there is no skill .* \| stoke new my-skill$/],
     [
       'copies that differ',
       judgeCopies([copy('/a', 'x'), copy('/b', 'x'), copy('/c', 'y')]),
@@ -96,7 +97,7 @@ describe('the judgement of a setup', () => {
       /^error: git is not on the path/,
     ],
     ['a port that is taken', machine({ takenPort: 4114 }), /^info: another program .* 4114 .*dev --port 0$/],
-    ['frozen roots', machine({ isFrozen: true }), /^info: the roots are frozen/],
+    ['frozen roots', judgeSkills([row], [], true), /^info: the roots are frozen/],
     [
       'a client whose entry is old',
       client('stale'),

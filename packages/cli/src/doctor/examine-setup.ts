@@ -25,8 +25,6 @@ export interface MachineFacts {
   /** Version of git; absent if git is missing. */
   readonly git: string | undefined
   readonly needsGit: boolean
-  /** Whether changes of the roots wait for approval. */
-  readonly isFrozen: boolean
   /** The port of the next `stoke dev` if another program uses it. */
   readonly takenPort: number | undefined
 }
@@ -51,15 +49,20 @@ export function judgeSource(
   return found
 }
 
-/** Judges the skills of the sources, and the folders that look like a skill with a mistyped file name. */
+/**
+ * Judges the skills of the sources, and the folders that look like a skill with a mistyped file name.
+ * @param isFrozen whether changes of the roots wait for approval
+ */
 export function judgeSkills(
   skills: readonly SkillRow[],
   misnamed: readonly NotSkill[],
+  isFrozen: boolean,
 ): readonly SetupFinding[] {
   const waiting = skills.filter(({ status }) => status === 'pending').length
   return [
     ...skills.flatMap(row => judgeSkill(row, skills)),
     ...misnamed.map(({ path, message, fix }) => warning(`${path} ${message}`, fix)),
+    ...(isFrozen ? [info('the roots are frozen: every change waits for approval', 'stoke dev')] : []),
     ...(waiting === 0 ? [] : [warning(`${waiting} waiting for approval`, 'stoke pending')]),
     ...(skills.length === 0 ? [warning('there is no skill in the sources', 'stoke new my-skill')] : []),
   ]
@@ -88,14 +91,13 @@ export function judgeCopies(copies: readonly SkillCopy[]): readonly SetupFinding
 }
 
 export function judgeMachine(facts: MachineFacts): readonly SetupFinding[] {
-  const { containment, git, needsGit, isFrozen, takenPort } = facts
+  const { containment, git, needsGit, takenPort } = facts
   const found: SetupFinding[] = []
   if (containment?.kind !== 'sandbox') {
     const how = containment === undefined ? 'do not run here' : `have no sandbox: ${containment.detail}`
     found.push(info(`scripts ${how}`, 'install bubblewrap'))
   }
   if (git === undefined) found.push((needsGit ? error : info)('git is not on the path', 'install git'))
-  if (isFrozen) found.push(info('the roots are frozen: every change waits for approval', 'stoke dev'))
   if (takenPort !== undefined)
     found.push(info(`another program uses the port ${takenPort} of stoke dev`, 'stoke dev --port 0'))
   return found

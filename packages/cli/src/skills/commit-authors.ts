@@ -15,7 +15,10 @@ interface FolderCommit {
 
 const run = promisify(execFile)
 const MAX_COMMITS = 200
-const LIMITS = { timeout: 5_000, maxBuffer: 16 * 1024 * 1024 }
+// Older steps keep their recorded authors, because all files of a step have to be read.
+const MAX_STEPS = 50
+// Git walks a large history for seconds. The list is then printed without the authors of commits.
+const LIMITS = { timeout: 2_000, maxBuffer: 16 * 1024 * 1024 }
 
 /**
  * Returns the steps of a skill, newest first. A step whose files were committed to the git work tree of the folder gets
@@ -26,8 +29,9 @@ export async function listHistory(name: string, skills: SkillRuntime): Promise<r
   const directory = findMeant(name, skills.current, skills)?.report.directory
   const commits = directory === undefined ? [] : await listCommits(directory)
   const shown: RevisionRecord[] = []
-  for (const record of records) {
-    const files = commits.length === 0 ? undefined : await listBlobs(name, record, skills)
+  for (const [index, record] of records.entries()) {
+    const files =
+      commits.length === 0 || index >= MAX_STEPS ? undefined : await listBlobs(name, record, skills)
     const at = files === undefined ? -1 : commits.findIndex(commit => isSame(commit.files, files))
     // Both lists begin with the newest entry, and a step is never older than a commit of a later step.
     const commit = at === -1 ? undefined : commits.splice(0, at + 1).at(-1)

@@ -44,6 +44,25 @@ describe('skill:used', () => {
   })
 })
 
+test('skill:missed reports each search without a match, and neither a list nor a match', async () => {
+  const misses: object[] = []
+  skills.events.on('skill:missed', miss => void misses.push(miss))
+  const describeUnknownSkill = (query: string): string => `no ${query}`
+  for (const [id, options] of [
+    ['chat-1', {}],
+    ['chat-2', { describeUnknownSkill }],
+  ] as const) {
+    const [load] = skills.session({ id, ...options }).tools
+    for (const name of ['refund', '', 'quantum physics']) await load?.execute({ name })
+  }
+  await skills.tools()[0]?.execute({ name: 'vat' })
+  expect(misses).toEqual([
+    { query: 'quantum physics', conversation: 'chat-1' },
+    { query: 'quantum physics', conversation: 'chat-2' },
+    { query: 'vat' },
+  ])
+})
+
 describe('usageOf()', () => {
   test('returns the number of uses, and the newest use with its revision', async () => {
     expect(skills.usageOf('refund')).toBeUndefined()
