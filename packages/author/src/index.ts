@@ -42,3 +42,4 @@ export {
 } from './triggers/find-collisions.ts'
 export { type MessageRanking, rankSkills } from './triggers/rank-skills.ts'
 export type { TriggerSkill } from './triggers/skill-words.ts'
+export { listCompeting, readTestsOf, withBodies } from './triggers/tested-skills.ts'

@@ -12,6 +12,7 @@ import { addLookVerbs } from './verbs/look-verbs.ts'
 import { addMcpVerbs } from './verbs/mcp-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
 import { addRunVerbs } from './verbs/run-verbs.ts'
+import { addTestVerbs } from './verbs/test-verbs.ts'
 import { addTrustVerbs } from './verbs/trust-verbs.ts'
 
 /** Runs one command. Sets the exit code to 0 for success, 1 for findings, and 2 if the command could not be carried out. */
@@ -95,6 +96,7 @@ Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
   addMcpVerbs(program)
   addChatVerbs(program)
   addLookVerbs(program)
+  addTestVerbs(program)
   addRunVerbs(program)
   addTrustVerbs(program)
   addProjectVerbs(program)

@@ -99,13 +99,16 @@ export function nearPath(path: string): string {
   return near === '' || leadsOut(near) ? path : near
 }
 
+/** A diagnostic of the core, or a finding of another package. */
+type PrintedFinding = Omit<Diagnostic, 'code'> & { readonly code: string }
+
 /** `skills/pdf/SKILL.md:3:1` */
-export function formatPlace(diagnostic: Diagnostic): string {
+export function formatPlace(diagnostic: Pick<Diagnostic, 'path' | 'line' | 'column'>): string {
   const { path } = diagnostic
   return describePlace(path === undefined ? diagnostic : { ...diagnostic, path: nearPath(path) })
 }
 
-export function formatDiagnostic(diagnostic: Diagnostic, options: readonly string[] = []): string {
+export function formatDiagnostic(diagnostic: PrintedFinding, options: readonly string[] = []): string {
   const style = diagnostic.severity === 'error' ? 'red' : diagnostic.severity === 'warning' ? 'yellow' : 'dim'
   const place = formatPlace(diagnostic)
   const message = toTerminalLine(diagnostic.message)
@@ -114,7 +117,7 @@ export function formatDiagnostic(diagnostic: Diagnostic, options: readonly strin
 }
 
 /** Prints diagnostics on standard error, apart from the result. */
-export function printFindings(findings: readonly Diagnostic[]): void {
+export function printFindings(findings: readonly PrintedFinding[]): void {
   for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding)}\n`)
 }
 
