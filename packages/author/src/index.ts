@@ -11,13 +11,14 @@ export {
   TRIGGER_KINDS,
   type AnswerTest,
   type Expectation,
+  type ReadTests,
   type SkillTests,
   type TestFault,
   type TestPlace,
   type TriggerKind,
   type TriggerTest,
 } from './evals/skill-tests.ts'
-export { mayHaveTests, readSkillTests, type TestText } from './evals/read-skill-tests.ts'
+export { readSkillTests, type TestText } from './evals/read-skill-tests.ts'
 export { type AddedTest, addTest, type NewTest, toTriggerEvals } from './evals/write-tests.ts'
 
 // Estimates from words, without a model: which message loads which skill, and which skills collide.

@@ -1,142 +1,107 @@
-import { defined, findNearest, isRecord, quote, showValue } from '@skillstoke/core/internal'
-import { readExpectations } from './read-expectations.ts'
+import { defined, isRecord, quote, showValue } from '@skillstoke/core/internal'
+import { readExpectations, suggestKey } from './read-expectations.ts'
 import {
   type AnswerTest,
+  type ReadTests,
   TESTS_FILE,
   type TestFault,
   TRIGGER_KINDS,
-  type TriggerKind,
   type TriggerTest,
 } from './skill-tests.ts'
-import { type LinedYaml, readLinedYaml, type YamlPath } from './yaml-lines.ts'
-
-const SECTIONS = [...TRIGGER_KINDS, 'ask'] as const
-const ANSWER_KEYS = ['message', 'expect'] as const
-
-/** What one file of tests contains. */
-export interface ReadTests {
-  readonly triggers: readonly TriggerTest[]
-  readonly answers: readonly AnswerTest[]
-  readonly faults: readonly TestFault[]
-}
+import { readLinedYaml, type YamlPath } from './yaml-lines.ts'
 
 /** Reports a mistake at a place of the YAML value. */
 export type Report = (at: YamlPath, message: string, fix: string) => void
+
+type Placed<T> = Omit<T, 'path' | 'line'>
 
 /** Reads the text of `evals/tests.yaml`. A mistake becomes a fault, and the other tests are read. */
 export function readTestsYaml(text: string, path: string = TESTS_FILE): ReadTests {
   const yaml = readLinedYaml(text)
   if (!yaml.ok) return { triggers: [], answers: [], faults: [toFault(path, yaml.fault)] }
-  return new TestsReader(path, yaml).read()
+  const faults: TestFault[] = []
+  const lineOf = (at: YamlPath): { readonly line?: number } => defined({ line: yaml.lineOf(at) })
+  const report: Report = (at, message, fix) => faults.push(toFault(path, { message, fix, ...lineOf(at) }))
+  const sections = readSections(yaml.value ?? {}, report)
+  const read = <T>(
+    section: string,
+    readTest: (value: unknown, at: YamlPath) => Placed<T> | undefined,
+  ): readonly T[] =>
+    readList(sections[section], section, report).flatMap((each, index) => {
+      const at = `/${section}/${index}`
+      const test = readTest(each, at)
+      return test === undefined ? [] : [{ ...test, path, ...lineOf(at) } as T]
+    })
+  return {
+    triggers: TRIGGER_KINDS.flatMap(kind =>
+      read<TriggerTest>(kind, (value, at) => {
+        const { message: written, ...extra } =
+          isRecord(value) && 'message' in value ? value : { message: value }
+        const message = readMessage(written, at, report)
+        return message === undefined ? undefined : { kind, message, isPrompt: false, extra }
+      }),
+    ),
+    answers: read<AnswerTest>('ask', (value, at) => readAnswer(value, at, report)),
+    faults,
+  }
 }
 
-/** A finding without a code and a path. */
-type PlainFault = Pick<TestFault, 'message'> & { readonly line?: number; readonly fix?: string }
-
+/** Creates a fault from a finding, which may lack a fix. */
 export function toFault(
-  path: string = TESTS_FILE,
-  { message, line, fix = 'correct the YAML' }: PlainFault,
+  path: string,
+  {
+    message,
+    line,
+    fix = 'correct the YAML',
+  }: Pick<TestFault, 'message' | 'line'> & Partial<Pick<TestFault, 'fix'>>,
 ): TestFault {
   return { code: 'TESTS_INVALID', severity: 'warning', message, path, ...defined({ line }), fix }
 }
 
-class TestsReader {
-  readonly #path: string
-  readonly #yaml: Extract<LinedYaml, { ok: true }>
-  readonly #faults: TestFault[] = []
-  readonly #report: Report = (at, message, fix) => {
-    this.#faults.push(toFault(this.#path, { message, fix, ...defined({ line: this.#yaml.lineOf(at) }) }))
+function readSections(all: unknown, report: Report): Readonly<Record<string, unknown>> {
+  if (isRecord(all)) {
+    checkKeys(all, [...TRIGGER_KINDS, 'ask'], '', report)
+    return all
   }
-
-  constructor(path: string, yaml: Extract<LinedYaml, { ok: true }>) {
-    this.#path = path
-    this.#yaml = yaml
-  }
-
-  read(): ReadTests {
-    const all = this.#yaml.value ?? {}
-    if (!isRecord(all)) {
-      this.#report(
-        '',
-        `the tests are ${showValue(all, 40)}, not sections`,
-        'write "fires:" and "silent:" with a list below each',
-      )
-      return { triggers: [], answers: [], faults: this.#faults }
-    }
-    this.#checkKeys(all, SECTIONS, '')
-    const triggers = TRIGGER_KINDS.flatMap(kind =>
-      this.#readList(all[kind], kind).flatMap((each, index) =>
-        this.#readTrigger(each, kind, `/${kind}/${index}`),
-      ),
-    )
-    const answers = this.#readList(all['ask'], 'ask').flatMap((each, index) =>
-      this.#readAnswer(each, `/ask/${index}`),
-    )
-    return { triggers, answers, faults: this.#faults }
-  }
-
-  #readList(value: unknown, section: string): readonly unknown[] {
-    if (Array.isArray(value)) return value
-    if (value != null)
-      this.#report(
-        `/${section}`,
-        `${quote(section)} is ${showValue(value, 40)}, not a list`,
-        'start each message with "- " on a line of its own',
-      )
-    return []
-  }
-
-  #readTrigger(value: unknown, kind: TriggerKind, at: YamlPath): readonly TriggerTest[] {
-    const { message: written, ...extra } = isRecord(value) && 'message' in value ? value : { message: value }
-    const message = this.#readMessage(written, at)
-    if (message === undefined) return []
-    return [{ kind, message, isPrompt: false, extra, ...this.#placeOf(at) }]
-  }
-
-  #readAnswer(value: unknown, at: YamlPath): readonly AnswerTest[] {
-    if (!isRecord(value) || !('message' in value)) {
-      this.#report(
-        at,
-        `the test is ${showValue(value, 40)}, without a message`,
-        'write "message:" and "expect:" below "ask:"',
-      )
-      return []
-    }
-    this.#checkKeys(value, ANSWER_KEYS, at)
-    const message = this.#readMessage(value['message'], `${at}/message`)
-    const expect = readExpectations(value['expect'], `${at}/expect`, this.#report)
-    return message === undefined || expect.length === 0 ? [] : [{ message, expect, ...this.#placeOf(at) }]
-  }
-
-  #readMessage(value: unknown, at: YamlPath): string | undefined {
-    const message = typeof value === 'string' ? value.trim() : value === null ? '' : undefined
-    if (message === undefined)
-      this.#report(
-        at,
-        `the message is read as ${describeType(value)}, not as text`,
-        'put the message in double quotes',
-      )
-    else if (message === '') this.#report(at, 'the message is empty', 'write a message, or remove the line')
-    return message || undefined
-  }
-
-  #checkKeys(value: Readonly<Record<string, unknown>>, known: readonly string[], at: YamlPath): void {
-    for (const key of Object.keys(value).filter(each => !known.includes(each))) {
-      const near = findNearest(key, known)
-      const fix =
-        near === undefined ? `use ${known.map(each => quote(each)).join(', ')}` : `write ${quote(near)}`
-      this.#report(`${at}/${key}`, `${quote(key)} is unknown`, fix)
-    }
-  }
-
-  #placeOf(at: YamlPath): { readonly path: string; readonly line?: number } {
-    return { path: this.#path, ...defined({ line: this.#yaml.lineOf(at) }) }
-  }
+  report('', `the tests are ${showValue(all, 40)}, not sections`, 'write "fires:" with a list below it')
+  return {}
 }
 
-/** Says what YAML made of a message. A message that contains a colon and a space becomes a map. */
-function describeType(value: unknown): string {
-  if (isRecord(value)) return `a map with the key ${quote(Object.keys(value)[0] ?? '')}`
-  if (Array.isArray(value)) return 'a list'
-  return `the ${typeof value} ${showValue(value, 40)}`
+function readList(value: unknown, section: string, report: Report): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  if (value != null)
+    report(
+      `/${section}`,
+      `${quote(section)} is ${showValue(value, 40)}, not a list`,
+      'start each message with "- "',
+    )
+  return []
+}
+
+function readAnswer(value: unknown, at: YamlPath, report: Report): Placed<AnswerTest> | undefined {
+  const fields = isRecord(value) ? value : { message: value }
+  checkKeys(fields, ['message', 'expect'], at, report)
+  const message = readMessage(fields['message'], `${at}/message`, report)
+  const expect = readExpectations(fields['expect'], `${at}/expect`, report)
+  return message === undefined || expect.length === 0 ? undefined : { message, expect }
+}
+
+function readMessage(value: unknown, at: YamlPath, report: Report): string | undefined {
+  const message = typeof value === 'string' ? value.trim() : undefined
+  if (value == null || message === '')
+    report(at, 'the message is empty', 'write a message, or remove the line')
+  // YAML reads a message with a colon and a space as a map.
+  else if (message === undefined)
+    report(at, `the message is read as ${showValue(value, 40)}, not as text`, 'put it in double quotes')
+  return message || undefined
+}
+
+function checkKeys(
+  value: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+  at: YamlPath,
+  report: Report,
+): void {
+  for (const key of Object.keys(value))
+    if (!known.includes(key)) report(`${at}/${key}`, `${quote(key)} is unknown`, suggestKey(key, known))
 }

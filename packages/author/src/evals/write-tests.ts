@@ -1,7 +1,7 @@
 import { defined, isRecord, quote } from '@skillstoke/core/internal'
 import { dump } from 'js-yaml'
 import { toFault } from './read-tests-yaml.ts'
-import type { SkillTests, TestFault, TriggerKind } from './skill-tests.ts'
+import { type SkillTests, TESTS_FILE, type TestFault, type TriggerKind } from './skill-tests.ts'
 import { type LinedYaml, readLinedYaml } from './yaml-lines.ts'
 
 /** A test to write. `expect` has the fields of `expect:` in the file, for example `{ loads: 'pdf' }`. */
@@ -22,14 +22,17 @@ export type AddedTest =
  * Adds a test at the end of its section of `evals/tests.yaml`. The text of the author stays as it is, comments included. A
  * message that the section has already is not added again.
  *
- * @param path the path of the file, for faults
  * @example
+ * ```ts
+ * import { addTest } from '@skillstoke/author'
+ *
  * const added = addTest('fires:\n  - Fill in this form # real\n', { kind: 'fires', message: 'Sign: the form' })
- * if (added.ok) console.log(added.text.split('\n')[2]) // prints   - 'Sign: the form'
+ * if (added.ok) console.log(added.text.split('\n').at(-2)?.trim()) // prints - 'Sign: the form'
+ * ```
  */
-export function addTest(text: string, test: NewTest, path?: string): AddedTest {
+export function addTest(text: string, test: NewTest): AddedTest {
   const yaml = readLinedYaml(text)
-  if (!yaml.ok) return { ok: false, fault: toFault(path, yaml.fault) }
+  if (!yaml.ok) return { ok: false, fault: toFault(TESTS_FILE, yaml.fault) }
   const messages = messagesOf(yaml, test.kind)
   if (messages.includes(test.message)) return { ok: true, text }
   const added = insert(text, test, yaml)
@@ -37,15 +40,22 @@ export function addTest(text: string, test: NewTest, path?: string): AddedTest {
   // Proves that the new text has the old tests and the new one, because an author may use any form of YAML.
   if (after.ok && messagesOf(after, test.kind).join('\n') === [...messages, test.message].join('\n'))
     return { ok: true, text: added }
-  const message = `the section ${quote(test.kind)} has a form to which no test can be added`
-  const line = yaml.lineOf(`/${test.kind}`)
-  return {
-    ok: false,
-    fault: toFault(path, { message, ...defined({ line }), fix: 'write it as a list with "- " on each line' }),
-  }
+  const message = `no test can be added to the section ${quote(test.kind)} in its present form`
+  const line = defined({ line: yaml.lineOf(`/${test.kind}`) })
+  return { ok: false, fault: toFault(TESTS_FILE, { message, ...line, fix: 'start each message with "- "' }) }
 }
 
-/** Returns the messages in the convention of skill-creator, with the fields that other tools wrote. */
+/**
+ * Returns the messages in the convention of skill-creator, with the fields that other tools wrote.
+ *
+ * @example
+ * ```ts
+ * import { readSkillTests, toTriggerEvals } from '@skillstoke/author'
+ *
+ * const tests = readSkillTests('support-pdf', [{ path: 'evals/tests.yaml', text: 'fires: [Fill in this form]' }])
+ * console.log(toTriggerEvals(tests)) // prints [ { query: 'Fill in this form', should_trigger: true } ]
+ * ```
+ */
 export function toTriggerEvals({ triggers }: SkillTests): readonly Readonly<Record<string, unknown>>[] {
   return triggers.map(({ kind, message, extra }) => ({
     query: message,
@@ -89,7 +99,7 @@ function extend(section: readonly string[], test: NewTest): readonly string[] {
   if (before.endsWith('[')) return [before.slice(0, -1).trimEnd(), ...toItem(test, '  ')]
   const { kind: _kind, ...fields } = test
   const item = JSON.stringify(test.kind === 'ask' ? fields : test.message)
-  return `${before}${before.endsWith(',') ? '' : ','} ${item}${text.slice(end)}`.split('\n')
+  return `${before.replace(/,$/, '')}, ${item}${text.slice(end)}`.split('\n')
 }
 
 function toItem(test: NewTest, indent: string): readonly string[] {

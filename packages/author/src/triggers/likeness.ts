@@ -2,10 +2,10 @@ import { contentStems } from '../words/content-words.ts'
 import { rarityBeside, rarityOf } from '../words/rarity.ts'
 import type { TriggerSkill } from './skill-words.ts'
 
-/** Two skills with similar names and descriptions, by their places in the list. */
+/** Two skills with similar names and descriptions. */
 export interface SimilarPair {
-  readonly first: number
-  readonly second: number
+  readonly a: TriggerSkill
+  readonly b: TriggerSkill
   readonly cosine: number
 }
 
@@ -66,11 +66,11 @@ export class Likeness {
   }
 
   /** Finds the skills that are like one skill. */
-  findLike(place: number, least: number): readonly SimilarPair[] {
-    const own = this.vectorOf(this.#skills[place] as TriggerSkill)
-    return this.#skills.flatMap((skill, other) => {
-      const cosine = other === place ? 0 : dot(own, this.vectorOf(skill))
-      return cosine < least ? [] : [{ first: Math.min(place, other), second: Math.max(place, other), cosine }]
+  findLike(skill: TriggerSkill, least: number): readonly SimilarPair[] {
+    const own = this.vectorOf(skill)
+    return this.#skills.flatMap(other => {
+      const cosine = other === skill ? 0 : dot(own, this.vectorOf(other))
+      return cosine < least ? [] : [{ a: skill, b: other, cosine }]
     })
   }
 
@@ -89,7 +89,7 @@ export class Likeness {
         const isCandidate = (scores[first] as number) >= least * (1 - UNINDEXED)
         scores[first] = 0
         const cosine = isCandidate ? dot(vector, vectors[first] as WordVector) : 0
-        if (cosine >= least) pairs.push({ first, second, cosine })
+        if (cosine >= least) pairs.push({ a: this.#skills[first] as TriggerSkill, b: skill, cosine })
       }
       vectors.push(vector)
       this.#addToIndex(vector, second, index, least * UNINDEXED)
