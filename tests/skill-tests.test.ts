@@ -43,8 +43,8 @@ test('stoke test shows each verdict with its words, and never fails', () => {
   expect(stdout).toMatch(/near misses +1 of 1 go elsewhere or match nothing/)
   expect(stdout).toMatch(/"glue these pages together" +first: images \(glue, together\); the body has: pages/)
   expect(stdout).toContain('add these words to the description: pages')
-  expect(stdout).toContain('1 skill has no messages in evals/tests.yaml')
-  expect(stderr).toMatch(/evals\/tests\.yaml:6: the message is read as the number 12/)
+  expect(stdout).toContain('no messages in evals/tests.yaml: images')
+  expect(stderr).toMatch(/evals\/tests\.yaml:6: the message is read as 12/)
 })
 
 test('stoke test --json has all numbers, and the places of faults', () => {
@@ -84,7 +84,9 @@ test('stoke test reads messages from standard input, for one skill or for all', 
 test('stoke test says what to do about a skill without tests, and names a similar skill', () => {
   const { folder, place } = makeSkills()
   using _ = folder
-  expect(stoke(['test', 'images', ...place]).stdout).toContain('images has no messages in evals/tests.yaml')
+  expect(stoke(['test', 'images', ...place]).stdout).toMatch(
+    /no messages in evals\/tests\.yaml: images\nwrite messages below "fires:"/,
+  )
   expect(stoke(['test', 'image', ...place])).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('did you mean "images"'),

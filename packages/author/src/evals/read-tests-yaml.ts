@@ -1,4 +1,5 @@
 import { defined, isRecord, quote, showValue } from '@skillstoke/core/internal'
+import { readLinedYaml } from './lined-yaml.ts'
 import { readExpectations, suggestKey } from './read-expectations.ts'
 import {
   type AnswerTest,
@@ -6,44 +7,37 @@ import {
   TESTS_FILE,
   type TestFault,
   TRIGGER_KINDS,
+  type TriggerKind,
   type TriggerTest,
 } from './skill-tests.ts'
-import { readLinedYaml, type YamlPath } from './yaml-lines.ts'
 
-/** Reports a mistake at a place of the YAML value. */
-export type Report = (at: YamlPath, message: string, fix: string) => void
+/** Reports a mistake in a test or in a section. */
+export type Report = (message: string, fix: string) => void
 
-type Placed<T> = Omit<T, 'path' | 'line'>
+const SECTIONS = [...TRIGGER_KINDS, 'ask']
 
 /** Reads the text of `evals/tests.yaml`. A mistake becomes a fault, and the other tests are read. */
 export function readTestsYaml(text: string, path: string = TESTS_FILE): ReadTests {
   const yaml = readLinedYaml(text)
   if (!yaml.ok) return { triggers: [], answers: [], faults: [toFault(path, yaml.fault)] }
+  const triggers: TriggerTest[] = []
+  const answers: AnswerTest[] = []
   const faults: TestFault[] = []
-  const lineOf = (at: YamlPath): { readonly line?: number } => defined({ line: yaml.lineOf(at) })
-  const report: Report = (at, message, fix) => faults.push(toFault(path, { message, fix, ...lineOf(at) }))
-  const sections = readSections(yaml.value ?? {}, report)
-  const read = <T>(
-    section: string,
-    readTest: (value: unknown, at: YamlPath) => Placed<T> | undefined,
-  ): readonly T[] =>
-    readList(sections[section], section, report).flatMap((each, index) => {
-      const at = `/${section}/${index}`
-      const test = readTest(each, at)
-      return test === undefined ? [] : [{ ...test, path, ...lineOf(at) } as T]
-    })
-  return {
-    triggers: TRIGGER_KINDS.flatMap(kind =>
-      read<TriggerTest>(kind, (value, at) => {
-        const { message: written, ...extra } =
-          isRecord(value) && 'message' in value ? value : { message: value }
-        const message = readMessage(written, at, report)
-        return message === undefined ? undefined : { kind, message, isPrompt: false, extra }
-      }),
-    ),
-    answers: read<AnswerTest>('ask', (value, at) => readAnswer(value, at, report)),
-    faults,
-  }
+  const reportAt =
+    (line: number): Report =>
+    (message, fix) =>
+      faults.push(toFault(path, { message, line, fix }))
+  for (const { name, value, line, lineOf } of yaml.sections)
+    for (const [index, test] of readList(name, value, reportAt(line)).entries()) {
+      const place = { path, line: lineOf(index) }
+      const report = reportAt(place.line)
+      if (name === 'ask') answers.push(...readAnswer(test, report).map(each => ({ ...each, ...place })))
+      else
+        triggers.push(
+          ...readTrigger(test, report).map(each => ({ kind: name as TriggerKind, ...each, ...place })),
+        )
+    }
+  return { triggers, answers, faults }
 }
 
 /** Creates a fault from a finding, which may lack a fix. */
@@ -52,56 +46,40 @@ export function toFault(
   {
     message,
     line,
-    fix = 'correct the YAML',
-  }: Pick<TestFault, 'message' | 'line'> & Partial<Pick<TestFault, 'fix'>>,
+    fix = 'correct the text',
+  }: Pick<TestFault, 'message' | 'line'> & { readonly fix?: string },
 ): TestFault {
   return { code: 'TESTS_INVALID', severity: 'warning', message, path, ...defined({ line }), fix }
 }
 
-function readSections(all: unknown, report: Report): Readonly<Record<string, unknown>> {
-  if (isRecord(all)) {
-    checkKeys(all, [...TRIGGER_KINDS, 'ask'], '', report)
-    return all
-  }
-  report('', `the tests are ${showValue(all, 40)}, not sections`, 'write "fires:" with a list below it')
-  return {}
-}
-
-function readList(value: unknown, section: string, report: Report): readonly unknown[] {
-  if (Array.isArray(value)) return value
-  if (value != null)
-    report(
-      `/${section}`,
-      `${quote(section)} is ${showValue(value, 40)}, not a list`,
-      'start each message with "- "',
-    )
+function readList(section: string, value: unknown, report: Report): readonly unknown[] {
+  if (!SECTIONS.includes(section)) report(`${quote(section)} is unknown`, suggestKey(section, SECTIONS))
+  else if (Array.isArray(value)) return value
+  else if (value != null)
+    report(`${quote(section)} is ${showValue(value, 40)}, not a list`, 'start each message with "- "')
   return []
 }
 
-function readAnswer(value: unknown, at: YamlPath, report: Report): Placed<AnswerTest> | undefined {
-  const fields = isRecord(value) ? value : { message: value }
-  checkKeys(fields, ['message', 'expect'], at, report)
-  const message = readMessage(fields['message'], `${at}/message`, report)
-  const expect = readExpectations(fields['expect'], `${at}/expect`, report)
-  return message === undefined || expect.length === 0 ? undefined : { message, expect }
+function readTrigger(value: unknown, report: Report): readonly Omit<TriggerTest, 'kind' | 'path' | 'line'>[] {
+  const { message, ...extra } = isRecord(value) && 'message' in value ? value : { message: value }
+  return readMessage(message, report).map(text => ({ message: text, isPrompt: false, extra }))
 }
 
-function readMessage(value: unknown, at: YamlPath, report: Report): string | undefined {
+function readAnswer(value: unknown, report: Report): readonly Omit<AnswerTest, 'path' | 'line'>[] {
+  const { message, expect: expected, ...others } = isRecord(value) ? value : { message: value }
+  for (const key of Object.keys(others))
+    report(`${quote(key)} is unknown`, suggestKey(key, ['message', 'expect']))
+  const expect = readExpectations(expected, report)
+  const messages = readMessage(message, report)
+  return expect.length === 0 ? [] : messages.map(text => ({ message: text, expect }))
+}
+
+/** Returns a list with the message, or an empty list if it is faulty. */
+function readMessage(value: unknown, report: Report): readonly string[] {
   const message = typeof value === 'string' ? value.trim() : undefined
-  if (value == null || message === '')
-    report(at, 'the message is empty', 'write a message, or remove the line')
+  if (message) return [message]
+  if (value == null || message === '') report('the message is empty', 'write a message, or remove the line')
   // YAML reads a message with a colon and a space as a map.
-  else if (message === undefined)
-    report(at, `the message is read as ${showValue(value, 40)}, not as text`, 'put it in double quotes')
-  return message || undefined
-}
-
-function checkKeys(
-  value: Readonly<Record<string, unknown>>,
-  known: readonly string[],
-  at: YamlPath,
-  report: Report,
-): void {
-  for (const key of Object.keys(value))
-    if (!known.includes(key)) report(`${at}/${key}`, `${quote(key)} is unknown`, suggestKey(key, known))
+  else report(`the message is read as ${showValue(value, 40)}, not as text`, 'put it in double quotes')
+  return []
 }

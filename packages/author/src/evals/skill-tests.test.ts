@@ -71,6 +71,12 @@ ask:
     ])
   })
 
+  test('reads sections in braces', () => {
+    const { triggers, faults } = readTestsYaml('{ fires: [a], silent: [b] }')
+    expect([triggers.map(each => each.message), faults]).toEqual([['a', 'b'], []])
+    expect(addTest('{ fires: [a] }', { kind: 'fires', message: 'c' })).toMatchObject({ ok: false })
+  })
+
   test('one expectation may be written without a list', () => {
     const { answers } = readTestsYaml('ask:\n  - message: Hi\n    expect:\n      contains: hello\n')
     expect(answers[0]?.expect).toEqual([{ kind: 'contains', text: 'hello' }])
@@ -86,7 +92,7 @@ ask:
   test.each([
     ['fire:\n  - a b', '1: "fire" is unknown; write "fires"'],
     ['zebra: 1', '1: "zebra" is unknown; use one of "fires", "silent", "ask"'],
-    ['- a', '1: the tests are ["a"], not sections; write "fires:" with a list below it'],
+    ['- a', '1: the tests have no sections; write "fires:" with a list below it'],
     ['fires: a b', '1: "fires" is "a b", not a list; start each message with "- "'],
     ['fires:\n  - 12', '2: the message is read as 12, not as text; put it in double quotes'],
     [
@@ -94,11 +100,11 @@ ask:
       '3: the message is read as {"note":"do it"}, not as text; put it in double quotes',
     ],
     ['silent:\n  - ""', '2: the message is empty; write a message, or remove the line'],
-    ['silent:\n  -', '1: the message is empty; write a message, or remove the line'],
+    ['silent:\n  -', '2: the message is empty; write a message, or remove the line'],
     ['ask:\n  - a', '2: the test expects nothing; write for example "contains: text" below "expect:"'],
     [
       'ask:\n  - message: a\n    expects: { contains: b }\n    expect: { contains: b }',
-      '3: "expects" is unknown; write "expect"',
+      '2: "expects" is unknown; write "expect"',
     ],
     [
       'ask:\n  - message: a',
@@ -106,15 +112,15 @@ ask:
     ],
     [
       'ask:\n  - message: a\n    expect:\n      - contain: b',
-      '4: "contain" is no kind of expectation; write "contains"',
+      '2: "contain" is no kind of expectation; write "contains"',
     ],
     [
       'ask:\n  - message: a\n    expect:\n      - contains: 12',
-      '4: "contains" is 12, not text; put the value of "contains" in double quotes',
+      '2: "contains" is 12, not text; put the value of "contains" in double quotes',
     ],
     [
       'ask:\n  - message: a\n    expect:\n      - matches: "(b"',
-      '4: "(b" is no regular expression: unterminated group; correct it, or use "contains"',
+      '2: "(b" is no regular expression: unterminated group; correct it, or use "contains"',
     ],
   ])('%j is reported with its line', (text, expected) => {
     expect(faultsOf(text)).toEqual([expected])

@@ -1,66 +1,52 @@
-import {
-  estimateTriggers,
-  listCompeting,
-  type MessageRanking,
-  rankSkills,
-  type TriggerEstimate,
-  withBodies,
-} from '@skillstoke/author'
+import { join } from 'node:path'
+import { estimateTriggers, listCompeting, rankSkills, withBodies } from '@skillstoke/author'
 import type { SkillReader } from '@skillstoke/core'
 import type { Answer } from '../terminal/answer.ts'
 import { describeEstimate, describeRanking } from '../terminal/describe-estimate.ts'
 import { paint, printFindings, toAdvice, toTerminalLine } from '../terminal/output.ts'
-import { faultsOf, type TestedSkill } from './test.ts'
+import type { TestedSkill } from './test.ts'
 
 interface WordsOptions {
   readonly reader: SkillReader
   /** Whether the person named the skills. If not, skills without tests are only counted. */
   readonly isNamed: boolean
-  /** Messages without a skill that they belong to, unless a skill is tested. */
+  /** Messages from standard input. */
   readonly messages: readonly string[] | undefined
 }
 
-/** Runs the tests of skills without a model. */
+/** Runs the tests of skills without a model. Without skills, ranks all skills for each message. */
 export async function testByWords(
   tested: readonly TestedSkill[],
   { reader, isNamed, messages = [] }: WordsOptions,
 ): Promise<Answer> {
   const competing = await withBodies(listCompeting(reader), reader)
-  const having = tested.filter(({ tests }) => tests.triggers.length > 0)
+  const [having, without] = [true, false].map(has =>
+    tested.filter(({ tests }) => tests.triggers.length > 0 === has),
+  ) as [TestedSkill[], TestedSkill[]]
   const estimates = having.map(({ tests }) => estimateTriggers(competing, tests))
-  const without = tested.filter(each => !having.includes(each)).map(({ skill }) => skill.name)
   const rankings = tested.length > 0 ? [] : messages.map(message => rankSkills(message, competing))
-  const faults = tested.flatMap(faultsOf)
+  const withoutTests = without.map(({ skill }) => skill.name)
+  const faults = tested.flatMap(({ skill, tests }) =>
+    tests.faults.map(fault => ({ ...fault, path: join(skill.directory ?? skill.location, fault.path) })),
+  )
   return {
-    json: { tier: 'words', skills: estimates, withoutTests: without, messages: rankings, faults },
+    json: { tier: 'words', skills: estimates, withoutTests, messages: rankings, faults },
     text: function* () {
       printFindings(faults)
-      yield* describeAll(estimates, rankings)
-      yield* isNamed
-        ? without.map(describeMissing)
-        : countMissing(without, estimates.length + rankings.length)
+      for (const estimate of estimates) yield* [...describeEstimate(estimate), '']
+      for (const ranking of rankings) yield* describeRanking(ranking)
+      if (rankings.length > 0) yield paint('dim', 'words only, no model was asked')
+      yield* describeMissing(withoutTests, isNamed || estimates.length === 0)
     },
   }
 }
 
-function* describeAll(
-  estimates: readonly TriggerEstimate[],
-  rankings: readonly MessageRanking[],
-): Generator<string> {
-  for (const estimate of estimates) yield* [...describeEstimate(estimate), '']
-  if (rankings.length > 0) yield paint('dim', 'words only, no model was asked')
-  for (const ranking of rankings) yield* describeRanking(ranking)
-}
-
-function describeMissing(name: string): string {
-  return toAdvice(
-    `${toTerminalLine(name)} has no messages in evals/tests.yaml; write some below "fires:" and "silent:", or pipe them: "stoke test ${toTerminalLine(name)} -"`,
-  )
-}
-
-function countMissing({ length }: readonly string[], shown: number): readonly string[] {
-  if (length === 0) return shown > 0 ? [] : ['there are no skills that a model may load']
-  const count = length === 1 ? '1 skill has' : `${length} skills have`
-  const advice = shown > 0 ? '' : '; write some below "fires:" and "silent:", or pipe them: "stoke test -"'
-  return [paint('dim', toAdvice(`${count} no messages in evals/tests.yaml${advice}`))]
+function* describeMissing(names: readonly string[], needsAdvice: boolean): Generator<string> {
+  if (names.length === 0) return
+  const shown = names.length === 1 ? toTerminalLine(names.join()) : `${names.length} skills`
+  yield paint('dim', `no messages in evals/tests.yaml: ${shown}`)
+  if (needsAdvice)
+    yield toAdvice(
+      'write messages below "fires:" and "silent:", or pipe them: "stoke test SKILL - < messages.txt"',
+    )
 }

@@ -1,11 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
 import {
   listCompeting,
+  readSkillTests,
   readTestsOf,
   type SkillTests,
-  type TestFault,
   toTriggerEvals,
 } from '@skillstoke/author'
 import type { Skill } from '@skillstoke/core'
@@ -32,22 +32,22 @@ export interface TestedSkill {
 export async function test(config: Config, flags: TestFlags, names: readonly string[]): Promise<Answer> {
   await using skills = await openSkills(config, { watching: 'off' })
   const reader = skills.forConversation(defined({ scope: config.scope }))
-  const isPiped = names.includes('-')
-  const asked = names.filter(name => name !== '-').map(name => findServed(name, skills))
-  const piped = isPiped ? toMessages(await readText(process.stdin)) : undefined
-  if (isPiped && asked.length > 1)
+  const messages = names.includes('-') ? readMessages(await readText(process.stdin)) : undefined
+  const named = names.filter(name => name !== '-').map(name => findServed(name, skills))
+  if (messages !== undefined && named.length > 1)
     throw new UsageError('messages from standard input belong to one skill; name one')
+  const asked = named.length > 0 || messages !== undefined ? named : listCompeting(reader)
   const tested = await Promise.all(
-    (asked.length > 0 || isPiped ? asked : listCompeting(reader)).map(async skill => ({
+    asked.map(async skill => ({
       skill,
-      tests: piped === undefined ? await readTestsOf(skill, skills) : toTests(skill.name, piped),
+      tests: messages === undefined ? await readTestsOf(skill, skills) : toTests(skill.name, messages),
     })),
   )
   if (flags.export !== undefined) return await exportTests(tested, flags.export)
-  return await testByWords(tested, { reader, isNamed: asked.length > 0, messages: piped })
+  return await testByWords(tested, { reader, isNamed: named.length > 0, messages })
 }
 
-function toMessages(text: string): readonly string[] {
+function readMessages(text: string): readonly string[] {
   const lines = text.split('\n').map(line => line.trim())
   const messages = [...new Set(lines.filter(line => line !== ''))]
   if (messages.length === 0) throw new UsageError('standard input has no message; write one on each line')
@@ -55,24 +55,18 @@ function toMessages(text: string): readonly string[] {
 }
 
 function toTests(skill: string, messages: readonly string[]): SkillTests {
-  const triggers = messages.map(message => {
-    return { kind: 'fires', message, isPrompt: false, extra: {}, path: '-' } as const
-  })
-  return { skill, triggers, answers: [], faults: [] }
+  const text = JSON.stringify({ should_trigger: messages })
+  return readSkillTests(skill, [{ path: 'standard input', text }])
 }
 
-async function exportTests([first, ...others]: readonly TestedSkill[], file: string): Promise<Answer> {
-  if (first === undefined || others.length > 0)
-    throw new UsageError('--export writes the tests of one skill; name it')
-  const evals = toTriggerEvals(first.tests)
+async function exportTests(tested: readonly TestedSkill[], file: string): Promise<Answer> {
+  const [only, another] = tested
+  if (only === undefined || another !== undefined)
+    throw new UsageError('--export writes the messages of one skill; name it')
+  const evals = toTriggerEvals(only.tests)
   const text = JSON.stringify(evals, undefined, 2)
   if (file === '-') return { json: evals, text: () => [text] }
   await mkdir(dirname(file), { recursive: true })
   await writeFile(file, `${text}\n`)
-  return { json: evals, text: () => [`wrote ${evals.length} messages of ${first.skill.name} to ${file}`] }
-}
-
-/** Returns the faults in the tests of a skill, with paths that a person can open. */
-export function faultsOf({ skill, tests }: TestedSkill): readonly TestFault[] {
-  return tests.faults.map(fault => ({ ...fault, path: join(skill.directory ?? skill.location, fault.path) }))
+  return { json: evals, text: () => [`wrote ${evals.length} messages of ${only.skill.name} to ${file}`] }
 }

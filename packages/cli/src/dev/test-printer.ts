@@ -1,5 +1,11 @@
-import { estimateTriggers, findCollisions, listCompeting, readTestsOf } from '@skillstoke/author'
-import type { Generation, Skill, SkillReader, SkillRuntime } from '@skillstoke/core'
+import {
+  type Collision,
+  estimateTriggers,
+  findCollisions,
+  listCompeting,
+  readTestsOf,
+} from '@skillstoke/author'
+import type { Skill, SkillReader, SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { summarizeCollision } from '../terminal/describe-collision.ts'
 import { summarizeEstimate } from '../terminal/describe-estimate.ts'
@@ -17,34 +23,34 @@ export function printTests(
   { isInScope }: Pick<SkillReader, 'isInScope'>,
   print: (line: string) => void,
 ): () => void {
-  const list = (current: Generation): readonly Skill[] => listCompeting({ current, isInScope })
   return skills.subscribe(({ changes, previous, generation }) => {
     const saved = changes.flatMap(change => (change.kind === 'removed' ? [] : change.name))
     if (saved.length === 0 || saved.length > MAX_SKILLS) return
-    const [before, after] = [list(previous), list(generation)]
-    for (const skill of after.filter(({ name }) => saved.includes(name))) {
-      if (previous.find(skill.name)?.description !== skill.description)
-        for (const line of findNewCollisions(skill.name, before, after)) print(line)
+    const [before, after] = [previous, generation].map(current => listCompeting({ current, isInScope })) as [
+      readonly Skill[],
+      readonly Skill[],
+    ]
+    const redescribed = saved.filter(
+      name => previous.find(name)?.description !== generation.find(name)?.description,
+    )
+    if (redescribed.length > 0)
+      for (const pair of findNewCollisions(redescribed, before, after)) print(summarizeCollision(pair))
+    for (const skill of after.filter(({ name }) => saved.includes(name)))
       void describeTests(skill, after, skills).then(
-        lines => lines.forEach(print),
+        lines => lines.forEach(line => void print(line)),
         (thrown: unknown) => print(`tests ${toTerminalLine(skill.name)}: ${toMessage(thrown)}`),
       )
-    }
   })
 }
 
 function findNewCollisions(
-  name: string,
+  of: readonly string[],
   before: readonly Skill[],
   after: readonly Skill[],
-): readonly string[] {
-  const [known, now] = [before, after].map(list => findCollisions(list, { of: [name] }))
-  const keyOf = ({ skills }: { readonly skills: readonly { readonly name: string }[] }): string =>
-    skills.map(each => each.name).join(' ')
-  const seen = new Set(known?.map(keyOf))
-  return (now ?? [])
-    .filter(each => each.settledBy === undefined && !seen.has(keyOf(each)))
-    .map(summarizeCollision)
+): readonly Collision[] {
+  const keyOf = ({ skills }: Collision): string => skills.map(({ name }) => name).join(' ')
+  const known = new Set(findCollisions(before, { of }).map(keyOf))
+  return findCollisions(after, { of }).filter(each => each.settledBy === undefined && !known.has(keyOf(each)))
 }
 
 async function describeTests(
@@ -53,8 +59,6 @@ async function describeTests(
   skills: SkillRuntime,
 ): Promise<readonly string[]> {
   const tests = await readTestsOf(skill, skills)
-  const faults = tests.faults.map(fault => formatDiagnostic(fault))
-  return tests.triggers.length === 0
-    ? faults
-    : [...faults, summarizeEstimate(estimateTriggers(competing, tests))]
+  const estimate = tests.triggers.length === 0 ? [] : [summarizeEstimate(estimateTriggers(competing, tests))]
+  return [...tests.faults.map(fault => formatDiagnostic(fault)), ...estimate]
 }

@@ -1,46 +1,45 @@
-import type { Advice, MessageRanking, TriggerCase, TriggerEstimate, VerdictCounts } from '@skillstoke/author'
+import type {
+  Advice,
+  MessageRanking,
+  TriggerCase,
+  TriggerEstimate,
+  Verdict,
+  VerdictCounts,
+} from '@skillstoke/author'
 import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
 
 const MAX_CASES = 20
 const MESSAGE_WIDTH = 60
-const MAX_COPIED_SHARE = 0.6
-
-const VERDICT_STYLES = {
-  likely: 'yellow',
-  unsure: 'yellow',
-  'no match in words': 'red',
-  'not estimated': 'dim',
-} as const satisfies Record<TriggerCase['verdict'], unknown>
+const MAX_WORDS = 4
+const MAX_RANKED = 3
 
 /** Describes the estimate of a skill: counts, each message that may need work, and advice. */
 export function* describeEstimate(estimate: TriggerEstimate): Generator<string> {
   const { skill, cases, counts, copiedShare, agreement, advice } = estimate
+  const { fires, silent } = counts
   yield `${paint('bold', toTerminalLine(skill))}  ${paint('dim', 'words only, no model was asked')}`
   if (cases.length === 0) yield '  a model cannot load this skill by itself, so there is nothing to estimate'
-  const fires = countOf(counts.fires)
-  if (fires > 0)
-    yield `  fires        ${counts.fires.likely} of ${fires} likely${listOthers(counts.fires, ['unsure', 'no match in words'])}`
-  const silent = countOf(counts.silent)
-  if (silent > 0)
-    yield `  near misses  ${counts.silent['no match in words']} of ${silent} go elsewhere or match nothing${listOthers(counts.silent, ['unsure', 'likely'])}`
-  if (copiedShare !== null) yield `  ${describeCopied(copiedShare)}`
+  if (sumOf(fires) > 0)
+    yield `  fires        ${fires.likely} of ${sumOf(fires)} likely${listOthers(fires, ['unsure', 'no match in words'])}`
+  if (sumOf(silent) > 0)
+    yield `  near misses  ${silent['no match in words']} of ${sumOf(silent)} go elsewhere or match nothing${listOthers(silent, ['unsure', 'likely'])}`
+  if (copiedShare !== null) yield `  ${describeCopied(copiedShare, advice)}`
   if (agreement !== null)
     yield `  the estimate agreed with real runs on ${agreement.agreed} of ${agreement.of}`
-  const doubtful = cases.filter(
-    ({ kind, verdict }) => verdict !== (kind === 'fires' ? 'likely' : 'no match in words'),
-  )
+  const doubtful = cases.filter(({ kind, verdict }) => verdict !== GOOD[kind])
   if (doubtful.length > 0) yield indent(formatTable(doubtful.slice(0, MAX_CASES).map(toCells)))
   if (doubtful.length > MAX_CASES) yield `  and ${doubtful.length - MAX_CASES} more; --json has all`
-  for (const line of new Set(advice.map(describeAdvice))) yield `  ${line}`
+  for (const each of advice) yield `  ${describeAdvice(each)}`
 }
 
+const GOOD = { fires: 'likely', silent: 'no match in words' } as const
+
 /** One line about the tests of a skill, for a save. */
-export function summarizeEstimate({ skill, counts }: TriggerEstimate): string {
-  const parts = [
-    [counts.fires.likely, countOf(counts.fires), 'fires likely'],
-    [counts.silent['no match in words'], countOf(counts.silent), 'silent elsewhere'],
-  ] as const
-  const shown = parts.filter(([, all]) => all > 0).map(([good, all, what]) => `${good} of ${all} ${what}`)
+export function summarizeEstimate({ skill, counts: { fires, silent } }: TriggerEstimate): string {
+  const shown = [
+    ...(sumOf(fires) > 0 ? [`${fires.likely} of ${sumOf(fires)} fires likely`] : []),
+    ...(sumOf(silent) > 0 ? [`${silent['no match in words']} of ${sumOf(silent)} silent elsewhere`] : []),
+  ]
   return `tests ${toTerminalLine(skill)}: ${shown.join(', ')} (words only)`
 }
 
@@ -49,58 +48,54 @@ export function* describeRanking({ message, isEstimated, ranking }: MessageRanki
   yield quoteMessage(message)
   if (!isEstimated) yield '  not estimated: the message is not English'
   else if (ranking.length === 0) yield '  no skill has its words'
-  else
-    yield indent(
-      formatTable(
-        ranking
-          .slice(0, 3)
-          .map((each, place) => [`${place + 1}`, toTerminalLine(each.skill), joinWords(each.words)]),
-      ),
-    )
+  const rows = ranking.map(({ skill, words }, place) => [
+    `${place + 1}`,
+    toTerminalLine(skill),
+    joinWords(words),
+  ])
+  if (isEstimated && rows.length > 0) yield indent(formatTable(rows.slice(0, MAX_RANKED)))
 }
 
-function countOf(counts: VerdictCounts): number {
+function sumOf(counts: VerdictCounts): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0)
 }
 
-function listOthers(counts: VerdictCounts, verdicts: readonly (keyof VerdictCounts)[]): string {
+function listOthers(counts: VerdictCounts, verdicts: readonly Verdict[]): string {
   const shown = [...verdicts, 'not estimated' as const].filter(verdict => counts[verdict] > 0)
   return shown.map(verdict => `, ${counts[verdict]} ${verdict}`).join('')
 }
 
-function describeCopied(share: number): string {
-  const warning = share > MAX_COPIED_SHARE ? ': they may be easier than real messages' : ''
+function describeCopied(share: number, advice: readonly Advice[]): string {
+  const warning = advice.some(({ kind }) => kind === 'copied')
+    ? ': they may be easier than real messages'
+    : ''
   return `your fires take ${Math.round(share * 100)} % of their words from the description${warning}`
 }
 
-function toCells({ kind, verdict, message, isPrompt, ...rest }: TriggerCase): string[] {
-  const marks = [...(kind === 'silent' ? ['near miss'] : []), ...(isPrompt ? ['prompt'] : [])]
-  const reasons = kind === 'fires' ? explainMiss(rest) : explainNearMiss(rest)
+function toCells(each: TriggerCase): string[] {
+  const { kind, verdict, message, isPrompt } = each
+  const marks = `${kind === 'silent' ? 'near miss ' : ''}${isPrompt ? 'prompt ' : ''}`
+  const reason = kind === 'fires' ? explainMiss(each) : explainNearMiss(each)
   return [
-    paint(VERDICT_STYLES[verdict], verdict),
-    [...marks, quoteMessage(message)].join(' '),
-    verdict === 'not estimated' ? 'the message or the description is not English' : reasons,
+    paint(verdict === 'no match in words' ? 'red' : 'yellow', verdict),
+    `${marks}${quoteMessage(message)}`,
+    verdict === 'not estimated' ? 'the message or the description is not English' : reason,
   ]
 }
 
-type Reasons = Pick<TriggerCase, 'rank' | 'words' | 'winner' | 'bodyWords' | 'excludedWords'>
-
-function explainMiss({ rank, words, winner, bodyWords }: Reasons): string {
-  const first =
+function explainMiss({ rank, words, winner, bodyWords }: TriggerCase): string {
+  const own = words.length === 0 ? '' : `, this skill (${joinWords(words)})`
+  const others =
     winner === null
       ? 'no skill has its words'
-      : rank === 1
-        ? `first, but only with ${joinWords(words)}`
-        : `first: ${toTerminalLine(winner.skill)} (${joinWords(winner.words)})${words.length > 0 ? `, this skill (${joinWords(words)})` : ''}`
+      : `first: ${toTerminalLine(winner.skill)} (${joinWords(winner.words)})${own}`
+  const first = rank === 1 ? `first, but only with ${joinWords(words)}` : others
   return bodyWords.length === 0 ? first : `${first}; the body has: ${joinWords(bodyWords)}`
 }
 
-function explainNearMiss({ words, excludedWords }: Reasons): string {
-  const excluded =
-    excludedWords.length === 0
-      ? 'nothing in the description excludes it'
-      : `the description excludes ${joinWords(excludedWords)}`
-  return `${joinWords(words)}; ${excluded}`
+function explainNearMiss({ words, excludedWords }: TriggerCase): string {
+  const isExcluded = excludedWords.length > 0
+  return `${joinWords(words)}; ${isExcluded ? `the description excludes ${joinWords(excludedWords)}` : 'nothing in the description excludes it'}`
 }
 
 function describeAdvice(advice: Advice): string {
@@ -119,7 +114,7 @@ function describeAdvice(advice: Advice): string {
 }
 
 function joinWords(words: readonly string[]): string {
-  return toTerminalLine(words.slice(0, 4).join(', '))
+  return toTerminalLine(words.slice(0, MAX_WORDS).join(', '))
 }
 
 function quoteMessage(message: string): string {
