@@ -21,6 +21,7 @@ import { b16 } from './figures/b16.ts'
 import { b17 } from './figures/b17.ts'
 import { b18 } from './figures/b18.ts'
 import { b19 } from './figures/b19.ts'
+import { b21 } from './figures/b21.ts'
 
 // npm run bench -- [B1 B3 ...] [--json] [--large]
 // Each benchmark runs in its own process, so that no benchmark inherits memory or compiled code from another.
@@ -46,6 +47,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B17: b17,
   B18: b18,
   B19: b19,
+  B21: b21,
 }
 
 const args = process.argv.slice(2)

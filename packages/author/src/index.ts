@@ -31,13 +31,14 @@ export {
   TRIGGER_KINDS,
   type AnswerTest,
   type Expectation,
+  type ReadTests,
   type SkillTests,
   type TestFault,
   type TestPlace,
   type TriggerKind,
   type TriggerTest,
 } from './evals/skill-tests.ts'
-export { mayHaveTests, readSkillTests, type TestText } from './evals/read-skill-tests.ts'
+export { readSkillTests, type TestText } from './evals/read-skill-tests.ts'
 export { type AddedTest, addTest, type NewTest, toTriggerEvals } from './evals/write-tests.ts'
 
 // Estimates from words, without a model: which message loads which skill, and which skills collide.
@@ -62,6 +63,7 @@ export {
 } from './triggers/find-collisions.ts'
 export { type MessageRanking, rankSkills } from './triggers/rank-skills.ts'
 export type { TriggerSkill } from './triggers/skill-words.ts'
+export { listCompeting, readTestsOf, withBodies } from './triggers/tested-skills.ts'
 
 // Tests with a model: which skills it loads, and what it answers.
 export {

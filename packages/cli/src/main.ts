@@ -15,6 +15,7 @@ import { addLookVerbs } from './verbs/look-verbs.ts'
 import { addMcpVerbs } from './verbs/mcp-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
 import { addRunVerbs } from './verbs/run-verbs.ts'
+import { addTestVerbs } from './verbs/test-verbs.ts'
 import { addTrustVerbs } from './verbs/trust-verbs.ts'
 import { printHelp, refuseUnknownVerbs } from './verbs/unknown-verb.ts'
 
@@ -109,6 +110,7 @@ Exit codes: 0 success, 1 findings, 2 usage error, 130 interrupted.`,
   addChatVerbs(program)
   addLookVerbs(program)
   addAuthorVerbs(program)
+  addTestVerbs(program)
   addRunVerbs(program)
   addTrustVerbs(program)
   addProjectVerbs(program)

@@ -22,6 +22,7 @@ export { findPathFault } from './skill/skill-path.ts'
 // For `@skillstoke/author`: words of texts, YAML, and the skills that a model sees.
 export { foldText } from './skill/text.ts'
 export { isModelInvocable } from './skill/invocation.ts'
+export { cutField, cutItem, splitEntries } from './skill/yaml-entries.ts'
 export { loadYaml } from './skill/yaml-text.ts'
 
 // For everything that lists files of a skill, or reports its changes, to a model: the tests of the skill.

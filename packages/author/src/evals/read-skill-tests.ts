@@ -1,7 +1,7 @@
 import { defined, isTestFile, toMessage } from '@skillstoke/core/internal'
 import { readEvalJson } from './read-eval-json.ts'
-import { type ReadTests, readTestsYaml } from './read-tests-yaml.ts'
-import { type SkillTests, TESTS_FILE, type TriggerTest } from './skill-tests.ts'
+import { readTestsYaml, toFault } from './read-tests-yaml.ts'
+import { type ReadTests, type SkillTests, TESTS_FILE, type TriggerTest } from './skill-tests.ts'
 
 /** A text file of a skill. */
 export interface TestText {
@@ -26,10 +26,13 @@ export function mayHaveTests(file: { readonly path: string; readonly size: numbe
  * Reads the tests of a skill from the files that may have tests. A message that several files have counts once.
  *
  * @example
- * const tests = readSkillTests('support-pdf', [
- *   { path: 'evals/tests.yaml', text: 'fires:\n  - Fill in this form\nsilent:\n  - Why does my viewer flicker?\n' },
- * ])
- * console.log(tests.triggers.map(test => `${test.kind} ${test.line}`)) // prints [ 'fires 2', 'silent 4' ]
+ * ```ts
+ * import { readSkillTests } from '@skillstoke/author'
+ *
+ * const text = 'fires:\n  - Fill in this form\nsilent:\n  - Why does my viewer flicker?\n'
+ * const { triggers } = readSkillTests('support-pdf', [{ path: 'evals/tests.yaml', text }])
+ * console.log(triggers.map(test => `${test.kind} ${test.line}`)) // prints [ 'fires 2', 'silent 4' ]
+ * ```
  */
 export function readSkillTests(skill: string, files: readonly TestText[]): SkillTests {
   const sorted = [...files].sort((a, b) => Number(b.path === TESTS_FILE) - Number(a.path === TESTS_FILE))
@@ -53,21 +56,16 @@ export function readSkillTests(skill: string, files: readonly TestText[]): Skill
 }
 
 function readJson({ path, text }: TestText, skill: string): ReadTests {
-  const none = { triggers: [], answers: [], faults: [] }
   try {
-    const found = readEvalJson(JSON.parse(text), skill)
-    return { ...none, triggers: found.map(each => ({ ...each, path })) }
+    const triggers = readEvalJson(JSON.parse(text), skill).map(each => ({ ...each, path }))
+    return { triggers, answers: [], faults: [] }
   } catch (thrown) {
     // Deeper folders may have inputs of tests that are broken on purpose.
     const isInput = path.split('/').length > 2
-    const message = `the file is not valid JSON: ${toMessage(thrown)}`
-    const fault = {
-      code: 'TESTS_INVALID',
-      severity: 'warning',
-      message,
-      path,
+    const fault = toFault(path, {
+      message: `the file is not valid JSON: ${toMessage(thrown)}`,
       fix: 'correct the JSON',
-    } as const
-    return { ...none, faults: isInput ? [] : [fault] }
+    })
+    return { triggers: [], answers: [], faults: isInput ? [] : [fault] }
   }
 }

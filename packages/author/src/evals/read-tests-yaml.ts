@@ -1,142 +1,85 @@
-import { defined, findNearest, isRecord, quote, showValue } from '@skillstoke/core/internal'
-import { readExpectations } from './read-expectations.ts'
+import { defined, isRecord, quote, showValue } from '@skillstoke/core/internal'
+import { readLinedYaml } from './lined-yaml.ts'
+import { readExpectations, suggestKey } from './read-expectations.ts'
 import {
   type AnswerTest,
+  type ReadTests,
   TESTS_FILE,
   type TestFault,
   TRIGGER_KINDS,
   type TriggerKind,
   type TriggerTest,
 } from './skill-tests.ts'
-import { type LinedYaml, readLinedYaml, type YamlPath } from './yaml-lines.ts'
 
-const SECTIONS = [...TRIGGER_KINDS, 'ask'] as const
-const ANSWER_KEYS = ['message', 'expect'] as const
+/** Reports a mistake in a test or in a section. */
+export type Report = (message: string, fix: string) => void
 
-/** What one file of tests contains. */
-export interface ReadTests {
-  readonly triggers: readonly TriggerTest[]
-  readonly answers: readonly AnswerTest[]
-  readonly faults: readonly TestFault[]
-}
-
-/** Reports a mistake at a place of the YAML value. */
-export type Report = (at: YamlPath, message: string, fix: string) => void
+const SECTIONS = [...TRIGGER_KINDS, 'ask']
 
 /** Reads the text of `evals/tests.yaml`. A mistake becomes a fault, and the other tests are read. */
 export function readTestsYaml(text: string, path: string = TESTS_FILE): ReadTests {
   const yaml = readLinedYaml(text)
   if (!yaml.ok) return { triggers: [], answers: [], faults: [toFault(path, yaml.fault)] }
-  return new TestsReader(path, yaml).read()
+  const triggers: TriggerTest[] = []
+  const answers: AnswerTest[] = []
+  const faults: TestFault[] = []
+  const reportAt =
+    (line: number): Report =>
+    (message, fix) =>
+      faults.push(toFault(path, { message, line, fix }))
+  for (const { name, value, line, lineOf } of yaml.sections)
+    for (const [index, test] of readList(name, value, reportAt(line)).entries()) {
+      const place = { path, line: lineOf(index) }
+      const report = reportAt(place.line)
+      if (name === 'ask') answers.push(...readAnswer(test, report).map(each => ({ ...each, ...place })))
+      else
+        triggers.push(
+          ...readTrigger(test, report).map(each => ({ kind: name as TriggerKind, ...each, ...place })),
+        )
+    }
+  return { triggers, answers, faults }
 }
 
-/** A finding without a code and a path. */
-type PlainFault = Pick<TestFault, 'message'> & { readonly line?: number; readonly fix?: string }
-
+/** Creates a fault from a finding, which may lack a fix. */
 export function toFault(
-  path: string = TESTS_FILE,
-  { message, line, fix = 'correct the YAML' }: PlainFault,
+  path: string,
+  {
+    message,
+    line,
+    fix = 'correct the text',
+  }: Pick<TestFault, 'message' | 'line'> & { readonly fix?: string },
 ): TestFault {
   return { code: 'TESTS_INVALID', severity: 'warning', message, path, ...defined({ line }), fix }
 }
 
-class TestsReader {
-  readonly #path: string
-  readonly #yaml: Extract<LinedYaml, { ok: true }>
-  readonly #faults: TestFault[] = []
-  readonly #report: Report = (at, message, fix) => {
-    this.#faults.push(toFault(this.#path, { message, fix, ...defined({ line: this.#yaml.lineOf(at) }) }))
-  }
-
-  constructor(path: string, yaml: Extract<LinedYaml, { ok: true }>) {
-    this.#path = path
-    this.#yaml = yaml
-  }
-
-  read(): ReadTests {
-    const all = this.#yaml.value ?? {}
-    if (!isRecord(all)) {
-      this.#report(
-        '',
-        `the tests are ${showValue(all, 40)}, not sections`,
-        'write "fires:" and "silent:" with a list below each',
-      )
-      return { triggers: [], answers: [], faults: this.#faults }
-    }
-    this.#checkKeys(all, SECTIONS, '')
-    const triggers = TRIGGER_KINDS.flatMap(kind =>
-      this.#readList(all[kind], kind).flatMap((each, index) =>
-        this.#readTrigger(each, kind, `/${kind}/${index}`),
-      ),
-    )
-    const answers = this.#readList(all['ask'], 'ask').flatMap((each, index) =>
-      this.#readAnswer(each, `/ask/${index}`),
-    )
-    return { triggers, answers, faults: this.#faults }
-  }
-
-  #readList(value: unknown, section: string): readonly unknown[] {
-    if (Array.isArray(value)) return value
-    if (value != null)
-      this.#report(
-        `/${section}`,
-        `${quote(section)} is ${showValue(value, 40)}, not a list`,
-        'start each message with "- " on a line of its own',
-      )
-    return []
-  }
-
-  #readTrigger(value: unknown, kind: TriggerKind, at: YamlPath): readonly TriggerTest[] {
-    const { message: written, ...extra } = isRecord(value) && 'message' in value ? value : { message: value }
-    const message = this.#readMessage(written, at)
-    if (message === undefined) return []
-    return [{ kind, message, isPrompt: false, extra, ...this.#placeOf(at) }]
-  }
-
-  #readAnswer(value: unknown, at: YamlPath): readonly AnswerTest[] {
-    if (!isRecord(value) || !('message' in value)) {
-      this.#report(
-        at,
-        `the test is ${showValue(value, 40)}, without a message`,
-        'write "message:" and "expect:" below "ask:"',
-      )
-      return []
-    }
-    this.#checkKeys(value, ANSWER_KEYS, at)
-    const message = this.#readMessage(value['message'], `${at}/message`)
-    const expect = readExpectations(value['expect'], `${at}/expect`, this.#report)
-    return message === undefined || expect.length === 0 ? [] : [{ message, expect, ...this.#placeOf(at) }]
-  }
-
-  #readMessage(value: unknown, at: YamlPath): string | undefined {
-    const message = typeof value === 'string' ? value.trim() : value === null ? '' : undefined
-    if (message === undefined)
-      this.#report(
-        at,
-        `the message is read as ${describeType(value)}, not as text`,
-        'put the message in double quotes',
-      )
-    else if (message === '') this.#report(at, 'the message is empty', 'write a message, or remove the line')
-    return message || undefined
-  }
-
-  #checkKeys(value: Readonly<Record<string, unknown>>, known: readonly string[], at: YamlPath): void {
-    for (const key of Object.keys(value).filter(each => !known.includes(each))) {
-      const near = findNearest(key, known)
-      const fix =
-        near === undefined ? `use ${known.map(each => quote(each)).join(', ')}` : `write ${quote(near)}`
-      this.#report(`${at}/${key}`, `${quote(key)} is unknown`, fix)
-    }
-  }
-
-  #placeOf(at: YamlPath): { readonly path: string; readonly line?: number } {
-    return { path: this.#path, ...defined({ line: this.#yaml.lineOf(at) }) }
-  }
+function readList(section: string, value: unknown, report: Report): readonly unknown[] {
+  if (!SECTIONS.includes(section)) report(`${quote(section)} is unknown`, suggestKey(section, SECTIONS))
+  else if (Array.isArray(value)) return value
+  else if (value != null)
+    report(`${quote(section)} is ${showValue(value, 40)}, not a list`, 'start each message with "- "')
+  return []
 }
 
-/** Says what YAML made of a message. A message that contains a colon and a space becomes a map. */
-function describeType(value: unknown): string {
-  if (isRecord(value)) return `a map with the key ${quote(Object.keys(value)[0] ?? '')}`
-  if (Array.isArray(value)) return 'a list'
-  return `the ${typeof value} ${showValue(value, 40)}`
+function readTrigger(value: unknown, report: Report): readonly Omit<TriggerTest, 'kind' | 'path' | 'line'>[] {
+  const { message, ...extra } = isRecord(value) && 'message' in value ? value : { message: value }
+  return readMessage(message, report).map(text => ({ message: text, isPrompt: false, extra }))
+}
+
+function readAnswer(value: unknown, report: Report): readonly Omit<AnswerTest, 'path' | 'line'>[] {
+  const { message, expect: expected, ...others } = isRecord(value) ? value : { message: value }
+  for (const key of Object.keys(others))
+    report(`${quote(key)} is unknown`, suggestKey(key, ['message', 'expect']))
+  const expect = readExpectations(expected, report)
+  const messages = readMessage(message, report)
+  return expect.length === 0 ? [] : messages.map(text => ({ message: text, expect }))
+}
+
+/** Returns a list with the message, or an empty list if it is faulty. */
+function readMessage(value: unknown, report: Report): readonly string[] {
+  const message = typeof value === 'string' ? value.trim() : undefined
+  if (message) return [message]
+  if (value == null || message === '') report('the message is empty', 'write a message, or remove the line')
+  // YAML reads a message with a colon and a space as a map.
+  else report(`the message is read as ${showValue(value, 40)}, not as text`, 'put it in double quotes')
+  return []
 }

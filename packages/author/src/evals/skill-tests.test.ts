@@ -61,14 +61,20 @@ ask:
         line: 8,
         expect: [
           { kind: 'contains', text: 'refund' },
-          { kind: 'matches', pattern: /\d+ EUR/u },
+          { kind: 'matches', text: '\\d+ EUR' },
           { kind: 'json', value: { total: 12 } },
-          { kind: 'loads', skill: 'refund-desk' },
-          { kind: 'calls', command: 'refund.issue' },
+          { kind: 'loads', text: 'refund-desk' },
+          { kind: 'calls', text: 'refund.issue' },
           { kind: 'judge', text: 'Says when the money arrives' },
         ],
       },
     ])
+  })
+
+  test('reads sections in braces', () => {
+    const { triggers, faults } = readTestsYaml('{ fires: [a], silent: [b] }')
+    expect([triggers.map(each => each.message), faults]).toEqual([['a', 'b'], []])
+    expect(addTest('{ fires: [a] }', { kind: 'fires', message: 'c' })).toMatchObject({ ok: false })
   })
 
   test('one expectation may be written without a list', () => {
@@ -85,39 +91,36 @@ ask:
 
   test.each([
     ['fire:\n  - a b', '1: "fire" is unknown; write "fires"'],
-    ['zebra: 1', '1: "zebra" is unknown; use "fires", "silent", "ask"'],
-    ['- a', '1: the tests are ["a"], not sections; write "fires:" and "silent:" with a list below each'],
-    ['fires: a b', '1: "fires" is "a b", not a list; start each message with "- " on a line of its own'],
-    [
-      'fires:\n  - 12',
-      '2: the message is read as the number 12, not as text; put the message in double quotes',
-    ],
+    ['zebra: 1', '1: "zebra" is unknown; use one of "fires", "silent", "ask"'],
+    ['- a', '1: the tests have no sections; write "fires:" with a list below it'],
+    ['fires: a b', '1: "fires" is "a b", not a list; start each message with "- "'],
+    ['fires:\n  - 12', '2: the message is read as 12, not as text; put it in double quotes'],
     [
       'fires:\n  - ok\n  - note: do it',
-      '3: the message is read as a map with the key "note", not as text; put the message in double quotes',
+      '3: the message is read as {"note":"do it"}, not as text; put it in double quotes',
     ],
     ['silent:\n  - ""', '2: the message is empty; write a message, or remove the line'],
-    ['silent:\n  -', '1: the message is empty; write a message, or remove the line'],
-    ['ask:\n  - a', '2: the test is "a", without a message; write "message:" and "expect:" below "ask:"'],
+    ['silent:\n  -', '2: the message is empty; write a message, or remove the line'],
+    ['ask:\n  - a', '2: the test expects nothing; write for example "contains: text" below "expect:"'],
     [
       'ask:\n  - message: a\n    expects: { contains: b }\n    expect: { contains: b }',
-      '3: "expects" is unknown; write "expect"',
+      '2: "expects" is unknown; write "expect"',
     ],
     [
       'ask:\n  - message: a',
-      '2: the test expects nothing; write one of "contains: ...", "matches: ...", "json: ...", "loads: ...", "calls: ...", "judge: ..."',
+      '2: the test expects nothing; write for example "contains: text" below "expect:"',
     ],
     [
       'ask:\n  - message: a\n    expect:\n      - contain: b',
-      '4: "contain" is no kind of expectation; write "contains"',
+      '2: "contain" is no kind of expectation; write "contains"',
     ],
     [
       'ask:\n  - message: a\n    expect:\n      - contains: 12',
-      '4: "contains" is 12, not text; write text after "contains:", in double quotes if needed',
+      '2: "contains" is 12, not text; put the value of "contains" in double quotes',
     ],
     [
       'ask:\n  - message: a\n    expect:\n      - matches: "(b"',
-      '4: "(b" is no regular expression: unterminated group; correct the expression, or use "contains"',
+      '2: "(b" is no regular expression: unterminated group; correct it, or use "contains"',
     ],
   ])('%j is reported with its line', (text, expected) => {
     expect(faultsOf(text)).toEqual([expected])
@@ -310,7 +313,7 @@ describe('addTest()', () => {
     const text = add('fires: [a]\n', { kind: 'ask', message: 'Sign', expect: [{ loads: 'pdf' }] })
     expect(text).toBe('fires: [a]\nask:\n  - message: Sign\n    expect:\n      - loads: pdf\n')
     expect(readTestsYaml(text).answers).toMatchObject([
-      { message: 'Sign', expect: [{ kind: 'loads', skill: 'pdf' }] },
+      { message: 'Sign', expect: [{ kind: 'loads', text: 'pdf' }] },
     ])
   })
 

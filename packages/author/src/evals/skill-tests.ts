@@ -22,29 +22,17 @@ export interface TriggerTest extends TestPlace {
   readonly extra: Readonly<Record<string, unknown>>
 }
 
-/** What an answer must have. */
-export type Expectation =
-  /** The answer contains the text; upper and lower case count as equal. */
-  | { readonly kind: 'contains'; readonly text: string }
-  /** The answer matches the regular expression. */
-  | { readonly kind: 'matches'; readonly pattern: RegExp }
-  /** The answer is JSON that contains the value: objects may have further fields. */
-  | { readonly kind: 'json'; readonly value: unknown }
-  /** The model loads the skill of this name. */
-  | { readonly kind: 'loads'; readonly skill: string }
-  /** The model calls the command. */
-  | { readonly kind: 'calls'; readonly command: string }
-  /** A model that sees only the answer and this text accepts the answer. */
-  | { readonly kind: 'judge'; readonly text: string }
+/**
+ * What an answer must have. `contains`: the text, in upper or lower case. `matches`: a regular expression with the flag
+ * `u`. `json`: JSON that has the value; objects may have further fields. `loads`: the model loads the skill of this name.
+ * `calls`: the model calls the command. `judge`: a model that sees only the answer and this text accepts the answer.
+ */
+export const EXPECTATION_KINDS = ['contains', 'matches', 'json', 'loads', 'calls', 'judge'] as const
 
-export const EXPECTATION_KINDS: readonly Expectation['kind'][] = [
-  'contains',
-  'matches',
-  'json',
-  'loads',
-  'calls',
-  'judge',
-]
+/** One thing that an answer must have. */
+export type Expectation =
+  | { readonly kind: Exclude<(typeof EXPECTATION_KINDS)[number], 'json'>; readonly text: string }
+  | { readonly kind: 'json'; readonly value: unknown }
 
 /** A message whose answer is checked. */
 export interface AnswerTest extends TestPlace {
@@ -59,13 +47,17 @@ export interface TestFault extends Omit<Diagnostic, 'code'> {
   readonly fix: string
 }
 
-/** The tests in the folder `evals/` of one skill. */
-export interface SkillTests {
-  readonly skill: string
+/** What files of tests contain. */
+export interface ReadTests {
   /** Each message once for each kind. */
   readonly triggers: readonly TriggerTest[]
   readonly answers: readonly AnswerTest[]
   readonly faults: readonly TestFault[]
+}
+
+/** The tests in the folder `evals/` of one skill. */
+export interface SkillTests extends ReadTests {
+  readonly skill: string
 }
 
 /** The name of the file that this package writes, relative to the folder of the skill. */

@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
 import { defined, isRecord, quote } from '@skillstoke/core/internal'
 import { dump } from 'js-yaml'
+import { type LinedSection, readLinedYaml } from './lined-yaml.ts'
 import { toFault } from './read-tests-yaml.ts'
-import type { SkillTests, TestFault, TriggerKind } from './skill-tests.ts'
-import { type LinedYaml, readLinedYaml } from './yaml-lines.ts'
+import { type SkillTests, TESTS_FILE, type TestFault, type TriggerKind } from './skill-tests.ts'
 
 /** A test to write. `expect` has the fields of `expect:` in the file, for example `{ loads: 'pdf' }`. */
 export type NewTest =
@@ -22,30 +23,41 @@ export type AddedTest =
  * Adds a test at the end of its section of `evals/tests.yaml`. The text of the author stays as it is, comments included. A
  * message that the section has already is not added again.
  *
- * @param path the path of the file, for faults
  * @example
+ * ```ts
+ * import { addTest } from '@skillstoke/author'
+ *
  * const added = addTest('fires:\n  - Fill in this form # real\n', { kind: 'fires', message: 'Sign: the form' })
- * if (added.ok) console.log(added.text.split('\n')[2]) // prints   - 'Sign: the form'
+ * if (added.ok) console.log(added.text.split('\n').at(-2)?.trim()) // prints - 'Sign: the form'
+ * ```
  */
-export function addTest(text: string, test: NewTest, path?: string): AddedTest {
-  const yaml = readLinedYaml(text)
-  if (!yaml.ok) return { ok: false, fault: toFault(path, yaml.fault) }
-  const messages = messagesOf(yaml, test.kind)
+export function addTest(text: string, test: NewTest): AddedTest {
+  const before = readLinedYaml(text)
+  if (!before.ok) return { ok: false, fault: toFault(TESTS_FILE, before.fault) }
+  const section = before.sections.find(({ name }) => name === test.kind)
+  const messages = messagesOf(section)
   if (messages.includes(test.message)) return { ok: true, text }
-  const added = insert(text, test, yaml)
+  const added = insert(text, test, section)
   const after = readLinedYaml(added)
+  const now = after.ok ? messagesOf(after.sections.find(({ name }) => name === test.kind)) : []
   // Proves that the new text has the old tests and the new one, because an author may use any form of YAML.
-  if (after.ok && messagesOf(after, test.kind).join('\n') === [...messages, test.message].join('\n'))
-    return { ok: true, text: added }
-  const message = `the section ${quote(test.kind)} has a form to which no test can be added`
-  const line = yaml.lineOf(`/${test.kind}`)
-  return {
-    ok: false,
-    fault: toFault(path, { message, ...defined({ line }), fix: 'write it as a list with "- " on each line' }),
-  }
+  if (isDeepStrictEqual(now, [...messages, test.message])) return { ok: true, text: added }
+  const message = `no test can be added to the section ${quote(test.kind)} in its present form`
+  const fix = 'start each message with "- "'
+  return { ok: false, fault: toFault(TESTS_FILE, { message, ...defined({ line: section?.line }), fix }) }
 }
 
-/** Returns the messages in the convention of skill-creator, with the fields that other tools wrote. */
+/**
+ * Returns the messages in the convention of skill-creator, with the fields that other tools wrote.
+ *
+ * @example
+ * ```ts
+ * import { readSkillTests, toTriggerEvals } from '@skillstoke/author'
+ *
+ * const tests = readSkillTests('support-pdf', [{ path: 'evals/tests.yaml', text: 'fires: [Fill in this form]' }])
+ * console.log(toTriggerEvals(tests)) // prints [ { query: 'Fill in this form', should_trigger: true } ]
+ * ```
+ */
 export function toTriggerEvals({ triggers }: SkillTests): readonly Readonly<Record<string, unknown>>[] {
   return triggers.map(({ kind, message, extra }) => ({
     query: message,
@@ -54,28 +66,22 @@ export function toTriggerEvals({ triggers }: SkillTests): readonly Readonly<Reco
   }))
 }
 
-type WholeYaml = Extract<LinedYaml, { ok: true }>
-
-function messagesOf({ value }: WholeYaml, section: NewTest['kind']): readonly string[] {
-  const list = isRecord(value) ? value[section] : undefined
-  return Array.isArray(list) ? list.map(each => String(isRecord(each) ? each['message'] : each).trim()) : []
+function messagesOf(section: LinedSection | undefined): readonly unknown[] {
+  const list = Array.isArray(section?.value) ? section.value : []
+  return list.map(each => (isRecord(each) ? each['message'] : each))
 }
 
-function insert(text: string, test: NewTest, { value, lineOf }: WholeYaml): string {
+function insert(text: string, test: NewTest, section: LinedSection | undefined): string {
   const newline = text.includes('\r\n') ? '\r\n' : '\n'
   const lines = text.split(/\r?\n/)
-  const sections = isRecord(value) ? Object.keys(value) : []
-  const keyLine = sections.includes(test.kind) ? lineOf(`/${test.kind}`) : undefined
-  if (keyLine === undefined) {
+  if (section === undefined) {
     while (lines.at(-1)?.trim() === '') lines.pop()
     return [...lines, `${test.kind}:`, ...toItem(test, '  '), ''].join(newline)
   }
-  const others = sections.map(key => lineOf(`/${key}`) ?? 0)
-  const nextLine = Math.min(...others.filter(line => line > keyLine), lines.length + 1)
-  const section = lines.slice(keyLine - 1, nextLine - 1)
-  const kept = section.findLastIndex(line => !/^(?:\s*$|#)/.test(line)) + 1
-  const changed = extend(section.slice(0, kept), test)
-  return lines.toSpliced(keyLine - 1, kept, ...changed).join(newline)
+  // Blank lines and comments without indent belong to the next section.
+  const kept = section.lines.findLastIndex(line => !/^(?:\s*$|#)/.test(line)) + 1
+  const changed = extend(section.lines.slice(0, kept), test)
+  return lines.toSpliced(section.line - 1, kept, ...changed).join(newline)
 }
 
 /** Returns the lines of a section with one more test. */
@@ -89,7 +95,7 @@ function extend(section: readonly string[], test: NewTest): readonly string[] {
   if (before.endsWith('[')) return [before.slice(0, -1).trimEnd(), ...toItem(test, '  ')]
   const { kind: _kind, ...fields } = test
   const item = JSON.stringify(test.kind === 'ask' ? fields : test.message)
-  return `${before}${before.endsWith(',') ? '' : ','} ${item}${text.slice(end)}`.split('\n')
+  return `${before.replace(/,$/, '')}, ${item}${text.slice(end)}`.split('\n')
 }
 
 function toItem(test: NewTest, indent: string): readonly string[] {

@@ -120,15 +120,17 @@ async function findFailure(
         ? undefined
         : `does not contain ${JSON.stringify(expectation.text)}`
     case 'matches':
-      return expectation.pattern.test(text) ? undefined : `does not match ${expectation.pattern}`
+      return new RegExp(expectation.text).test(text)
+        ? undefined
+        : `does not match ${JSON.stringify(expectation.text)}`
     case 'json':
       return containsJson(text, expectation.value)
         ? undefined
         : `is not JSON with ${JSON.stringify(expectation.value)}`
     case 'loads':
-      return loaded.includes(expectation.skill) ? undefined : `did not load ${expectation.skill}`
+      return loaded.includes(expectation.text) ? undefined : `did not load ${expectation.text}`
     case 'calls':
-      return called.includes(expectation.command) ? undefined : `did not call ${expectation.command}`
+      return called.includes(expectation.text) ? undefined : `did not call ${expectation.text}`
     case 'judge':
       return await judgeAnswer(text, expectation.text, judging)
     default:

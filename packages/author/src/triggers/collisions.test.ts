@@ -115,16 +115,19 @@ test('findPairs() finds the same pairs as a comparison of all vectors', () => {
     fc.property(fc.array(text, { maxLength: 25 }), texts => {
       const skills = texts.map((description, index) => ({ name: `s${index}`, description }))
       const likeness = new Likeness(skills)
-      const vectors = skills.map(each => likeness.vectorOf(each))
-      const cosineOf = (a: number, b: number): number =>
-        [...(vectors[a] ?? [])].reduce((sum, [key, weight]) => sum + weight * (vectors[b]?.get(key) ?? 0), 0)
-      const expected = skills.flatMap((_, b) =>
-        skills.slice(0, b).flatMap((_, a) => (cosineOf(a, b) >= 0.2501 ? [`${a} ${b}`] : [])),
+      const cosineOf = (a: TriggerSkill, b: TriggerSkill): number => {
+        const other = likeness.vectorOf(b)
+        return [...likeness.vectorOf(a)].reduce(
+          (sum, [key, weight]) => sum + weight * (other.get(key) ?? 0),
+          0,
+        )
+      }
+      const expected = skills.flatMap((b, place) =>
+        skills.slice(0, place).flatMap(a => (cosineOf(a, b) >= 0.2501 ? [`${a.name} ${b.name}`] : [])),
       )
-      const found = likeness.findPairs(0.2499).map(({ first, second }) => `${first} ${second}`)
-      expect(found).toEqual(expect.arrayContaining(expected))
-      for (const { first, second, cosine } of likeness.findPairs(0.25))
-        expect(cosine).toBeCloseTo(cosineOf(first, second), 9)
+      const pairs = likeness.findPairs(0.2499)
+      expect(pairs.map(({ a, b }) => `${a.name} ${b.name}`)).toEqual(expect.arrayContaining(expected))
+      for (const { a, b, cosine } of pairs) expect(cosine).toBeCloseTo(cosineOf(a, b), 9)
     }),
   )
 })

@@ -64,13 +64,14 @@ const MAX_WORDS = 4
  * @param skills the skills that a model sees, the tested skill among them
  *
  * @example
- * const skills = [
- *   { name: 'pdf-forms', description: 'Fills in PDF forms. Use when a form has to be filled in.' },
- *   { name: 'images', description: 'Scans and merges images.' },
- * ]
- * const tests = readSkillTests('pdf-forms', [{ path: 'evals/tests.yaml', text: 'fires:\n  - Please fill in this PDF form\n' }])
+ * ```ts
+ * import { estimateTriggers, readSkillTests } from '@skillstoke/author'
+ *
+ * const skills = [{ name: 'forms', description: 'Fills in PDF forms.' }, { name: 'images', description: 'Merges scans.' }]
+ * const tests = readSkillTests('forms', [{ path: 'evals/tests.yaml', text: 'fires: [Please fill in this PDF form]' }])
  * const [first] = estimateTriggers(skills, tests).cases
- * console.log(first?.verdict, first?.words) // prints likely [ 'pdf', 'form', 'fill' ]
+ * console.log(first?.verdict, first?.words) // prints likely [ 'form', 'fill', 'pdf' ]
+ * ```
  */
 export function estimateTriggers(skills: readonly TriggerSkill[], tests: SkillTests): TriggerEstimate {
   const skill = skills.find(({ name }) => name === tests.skill)

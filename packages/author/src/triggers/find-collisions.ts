@@ -1,4 +1,4 @@
-import { compareText, defined } from '@skillstoke/core/internal'
+import { checkOptions, compareText, defined, type KnownOptions } from '@skillstoke/core/internal'
 import type { SkillTests } from '../evals/skill-tests.ts'
 import { spellings } from '../words/content-words.ts'
 import { findNamingSentence } from './find-naming-sentence.ts'
@@ -53,103 +53,95 @@ const FIGHT = 0.35
 const SIMILAR = 0.25
 const MAX_SHARED = 6
 const MAX_ONLY = 4
+const KNOWN: KnownOptions<CollisionOptions> = { tests: true, of: true }
 
 /**
  * Finds pairs of skills whose names and descriptions are so alike that a message could load either. Settled pairs are last;
  * in both parts, the most similar pair is first.
  *
  * @example
+ * ```ts
+ * import { findCollisions } from '@skillstoke/author'
+ *
  * const found = findCollisions([
  *   { name: 'ads', description: 'Plans paid campaigns on LinkedIn and Facebook.' },
  *   { name: 'ad-creative', description: 'Writes paid ads for LinkedIn and Facebook.' },
  *   { name: 'pdf', description: 'Fills in forms.' },
  * ])
- * console.log(found.map(each => `${each.kind}: ${each.shared.join(', ')}`)) // prints [ 'fight: ads, facebook, linkedin, paid' ]
+ * console.log(found.map(each => each.kind), found[0]?.shared[0]) // prints [ 'fight' ] ads
+ * ```
  */
 export function findCollisions(
   skills: readonly TriggerSkill[],
-  { tests = [], of }: CollisionOptions = {},
+  options: CollisionOptions = {},
 ): readonly Collision[] {
+  checkOptions('findCollisions()', options, KNOWN)
+  const { tests = [], of } = options
   const likeness = new Likeness(skills)
-  const pairs = of === undefined ? likeness.findPairs(SIMILAR) : findPairsOf(of, skills, likeness)
-  const bySkill = new Map(tests.map(each => [each.skill, each]))
+  const asked = skills.filter(({ name }) => of?.includes(name))
+  const pairs =
+    of === undefined
+      ? likeness.findPairs(SIMILAR)
+      : asked.flatMap((skill, place) =>
+          likeness.findLike(skill, SIMILAR).filter(({ b }) => !asked.slice(0, place).includes(b)),
+        )
+  const index = SkillIndex.of(skills)
   return pairs
-    .map(pair => describe(pair, skills, likeness, bySkill))
+    .map(pair => describe(pair, likeness, message => index.rank(message)[0]?.skill, tests))
     .sort((a, b) => Number('settledBy' in a) - Number('settledBy' in b) || b.cosine - a.cosine)
 }
 
-function findPairsOf(
-  names: readonly string[],
-  skills: readonly TriggerSkill[],
-  likeness: Likeness,
-): readonly SimilarPair[] {
-  const asked = new Set(names)
-  const found = new Map<string, SimilarPair>()
-  for (const [place, { name }] of skills.entries())
-    if (asked.has(name))
-      for (const pair of likeness.findLike(place, SIMILAR)) found.set(`${pair.first} ${pair.second}`, pair)
-  return [...found.values()]
-}
-
 function describe(
-  { first, second, cosine }: SimilarPair,
-  skills: readonly TriggerSkill[],
+  { cosine, ...pair }: SimilarPair,
   likeness: Likeness,
-  tests: ReadonlyMap<string, SkillTests>,
+  findFirst: (message: string) => TriggerSkill | undefined,
+  tests: readonly SkillTests[],
 ): Collision {
-  const [a, b] = [skills[first], skills[second]].sort((x, y) =>
-    compareText(x?.name ?? '', y?.name ?? ''),
-  ) as [TriggerSkill, TriggerSkill]
-  const [ofA, ofB] = [likeness.vectorOf(a), likeness.vectorOf(b)]
-  const wordsOnlyIn = (skill: TriggerSkill, own: typeof ofA, other: typeof ofA): readonly string[] =>
-    heaviest(skill, own, word => !other.has(word)).slice(0, MAX_ONLY)
-  const shared = heaviest(a, ofA, word => ofB.has(word)).slice(0, MAX_SHARED)
-  const sides = [
-    { name: a.name, ...defined({ source: a.source }), only: wordsOnlyIn(a, ofA, ofB) },
-    { name: b.name, ...defined({ source: b.source }), only: wordsOnlyIn(b, ofB, ofA) },
-  ] as const
+  const [a, b] = compareText(pair.a.name, pair.b.name) < 0 ? [pair.a, pair.b] : [pair.b, pair.a]
   const isEqual = a.name === b.name || a.description === b.description
   const kind = isEqual ? 'equal' : cosine >= FIGHT ? 'fight' : 'similar'
+  const shared = findWords(a, b, true, likeness).slice(0, MAX_SHARED)
+  const [ofA, ofB] = [
+    [a, b],
+    [b, a],
+  ].map(([skill, other]) => describeSide(skill as TriggerSkill, other as TriggerSkill, likeness)) as [
+    CollidingSkill,
+    CollidingSkill,
+  ]
+  const lostMessages = [a, b].flatMap((skill): readonly LostMessage[] => {
+    const other = skill === a ? b : a
+    const own = tests.filter(each => each.skill === skill.name).flatMap(({ triggers }) => triggers)
+    return own
+      .filter(({ kind, message }) => kind === 'fires' && findFirst(message) === other)
+      .map(({ message }) => ({ message, meantFor: skill.name, first: other.name }))
+  })
   const settledBy = findNamingSentence(a, b) ?? findNamingSentence(b, a)
-  return {
-    kind,
-    cosine,
-    skills: sides,
-    shared,
-    lostMessages: [...findLost(a, b, skills, tests), ...findLost(b, a, skills, tests)],
-    ...(settledBy === undefined ? { suggestion: suggest(kind, sides) } : { settledBy }),
-  }
+  const rest = settledBy === undefined ? { suggestion: suggest(kind, ofA, ofB) } : { settledBy }
+  return { kind, cosine, skills: [ofA, ofB], shared, lostMessages, ...rest }
 }
 
-/** Returns words of a skill as it spells them, the most important first. */
-function heaviest(
-  { name, description }: TriggerSkill,
-  vector: ReadonlyMap<string, number>,
-  isMeant: (word: string) => boolean,
+function describeSide(skill: TriggerSkill, other: TriggerSkill, likeness: Likeness): CollidingSkill {
+  const only = findWords(skill, other, false, likeness).slice(0, MAX_ONLY)
+  return { name: skill.name, ...defined({ source: skill.source }), only }
+}
+
+/** Returns words of a skill that another skill has or has not, as the first spells them, the most important first. */
+function findWords(
+  skill: TriggerSkill,
+  other: TriggerSkill,
+  isShared: boolean,
+  likeness: Likeness,
 ): readonly string[] {
-  const spelled = spellings(`${description} ${name}`)
-  return [...vector]
-    .filter(([word]) => isMeant(word))
+  const spelled = spellings(`${skill.description} ${skill.name}`)
+  const others = likeness.vectorOf(other)
+  return [...likeness.vectorOf(skill)]
+    .filter(([word]) => others.has(word) === isShared)
     .sort(([, a], [, b]) => b - a)
     .map(([word]) => spelled.get(word) ?? word)
 }
 
-function findLost(
-  skill: TriggerSkill,
-  other: TriggerSkill,
-  skills: readonly TriggerSkill[],
-  tests: ReadonlyMap<string, SkillTests>,
-): readonly LostMessage[] {
-  const fires = tests.get(skill.name)?.triggers.filter(({ kind }) => kind === 'fires') ?? []
-  return fires.flatMap(({ message }) =>
-    SkillIndex.of(skills).rank(message)[0]?.skill === other
-      ? { message, meantFor: skill.name, first: other.name }
-      : [],
-  )
-}
-
-function suggest(kind: CollisionKind, [a, b]: readonly [CollidingSkill, CollidingSkill]): string {
-  if (kind === 'equal') return `keep one of the two, or say in each description what only that skill does`
+function suggest(kind: CollisionKind, a: CollidingSkill, b: CollidingSkill): string {
+  if (kind === 'equal') return 'keep one of the two, or say in each description what only that skill does'
   const cases = b.only.length > 0 ? b.only.slice(0, 2).join(' and ') : '...'
   return `say in the description of ${a.name} when the other one is meant, for example "For ${cases}, use ${b.name}."`
 }

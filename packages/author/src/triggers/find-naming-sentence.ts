@@ -8,7 +8,7 @@ export function findNamingSentence(
   { name, description }: TriggerSkill,
   other: TriggerSkill,
 ): { readonly skill: string; readonly sentence: string } | undefined {
-  const written = other.name.replaceAll(/[^\p{L}\p{N}-]/gu, String.raw`\$&`)
+  const written = other.name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)
   const word = `(?<![\\p{L}\\p{N}-])${written}(?![\\p{L}\\p{N}-])`
   const isCompound = other.name.includes('-')
   const cue = isCompound ? word : `(?:(?:use|see)(?: the)?\\s+|["'\`/$])${word}|${word} skill`

@@ -1,115 +1,133 @@
 import { contentStems } from '../words/content-words.ts'
-import { type Rarity, rarityBeside, rarityOf } from '../words/rarity.ts'
+import { rarityBeside, rarityOf } from '../words/rarity.ts'
 import type { TriggerSkill } from './skill-words.ts'
 
-/** Two skills with similar names and descriptions, by their places in the list. */
+/** Two skills with similar names and descriptions. */
 export interface SimilarPair {
-  readonly first: number
-  readonly second: number
+  readonly a: TriggerSkill
+  readonly b: TriggerSkill
   readonly cosine: number
 }
 
-/** The weighted words of a skill, the word of most skills first. The vector has the length 1. */
+/** The weights of the words of a skill. The vector has the length 1. */
 type WordVector = ReadonlyMap<string, number>
+
+/** The part of the index that belongs to a word: places of skills, and the weights that the word has there. */
+interface Posting {
+  readonly places: number[]
+  readonly weights: number[]
+}
 
 const NAME_WEIGHT = 2
 /** A smaller source has no rare words of its own. */
 const LEAST_OF_SOURCE = 8
+/** The part of the least cosine that may come from words outside of the index. */
+const UNINDEXED = 0.4
 const counted = new WeakMap<TriggerSkill, ReadonlyMap<string, number>>()
 
 /**
- * Weights of the words of skills. A word counts as little as it does among public skills or among the skills of its own
- * source, so that phrases which a whole collection uses do not make its skills alike.
+ * The likeness of names and descriptions. A word counts as little as it does among public skills or among the skills of
+ * its own source, so that phrases which a whole collection uses do not make its skills alike.
  */
 export class Likeness {
   readonly #skills: readonly TriggerSkill[]
-  readonly #all: ReadonlyMap<string, number>
-  readonly #rarity: Rarity
-  readonly #ofSource = new Map<
-    string | undefined,
-    { readonly size: number; readonly counts: ReadonlyMap<string, number> }
-  >()
+  readonly #frequency: ReadonlyMap<string, number>
+  readonly #rarity: ReadonlyMap<string, number>
+  readonly #ofSource = new Map<string | undefined, ReadonlyMap<string, number>>()
 
   constructor(skills: readonly TriggerSkill[]) {
     this.#skills = skills
-    this.#all = countSkills(skills)
-    this.#rarity = rarityBeside(this.#all, skills.length)
-    for (const [source, members] of Map.groupBy(skills, each => each.source))
-      if (members.length >= LEAST_OF_SOURCE)
-        this.#ofSource.set(source, { size: members.length, counts: countSkills(members) })
+    this.#frequency = countSkills(skills)
+    const rarity = rarityBeside(this.#frequency, skills.length)
+    this.#rarity = new Map([...this.#frequency.keys()].map(word => [word, rarity(word)]))
+    for (const [source, members] of Map.groupBy(skills, each => each.source)) {
+      if (members.length < LEAST_OF_SOURCE) continue
+      const counts = countSkills(members)
+      this.#ofSource.set(
+        source,
+        new Map([...counts].map(([word, count]) => [word, rarityOf(count, members.length)])),
+      )
+    }
   }
 
   vectorOf(skill: TriggerSkill): WordVector {
     const own = this.#ofSource.get(skill.source)
-    const weigh = (word: string, count: number): number => {
-      const among =
-        own === undefined ? Number.POSITIVE_INFINITY : rarityOf(own.counts.get(word) ?? 0, own.size)
-      return (1 + Math.log(count)) * Math.min(this.#rarity(word), among)
+    const vector = new Map<string, number>()
+    let squares = 0
+    for (const [word, count] of countWords(skill)) {
+      const rarity = Math.min(this.#rarity.get(word) ?? 0, own?.get(word) ?? Number.POSITIVE_INFINITY)
+      const weight = (1 + Math.log(count)) * rarity
+      squares += weight ** 2
+      vector.set(word, weight)
     }
-    const weights = [...countWords(skill)].map(([word, count]) => [word, weigh(word, count)] as const)
-    const length = Math.hypot(...weights.map(([, weight]) => weight)) || 1
-    const frequency = (word: string): number => this.#all.get(word) ?? 0
-    return new Map(
-      weights
-        .map(([word, weight]) => [word, weight / length] as const)
-        .sort(([a], [b]) => frequency(b) - frequency(a) || (a < b ? -1 : 1)),
-    )
+    const length = Math.sqrt(squares) || 1
+    for (const [word, weight] of vector) vector.set(word, weight / length)
+    return vector
   }
 
   /** Finds the skills that are like one skill. */
-  findLike(place: number, least: number): readonly SimilarPair[] {
-    const own = this.vectorOf(this.#skills[place] as TriggerSkill)
-    return this.#skills.flatMap((skill, other) => {
-      if (other === place || ![...countWords(skill).keys()].some(word => own.has(word))) return []
-      const cosine = dot(own, this.vectorOf(skill))
-      return cosine < least ? [] : [{ first: Math.min(place, other), second: Math.max(place, other), cosine }]
+  findLike(skill: TriggerSkill, least: number): readonly SimilarPair[] {
+    const own = this.vectorOf(skill)
+    return this.#skills.flatMap(other => {
+      const cosine = other === skill ? 0 : dot(own, this.vectorOf(other))
+      return cosine < least ? [] : [{ a: skill, b: other, cosine }]
     })
   }
 
   /**
-   * Finds all pairs that are alike. The words of most skills are left out of the index as long as they alone cannot make a
-   * pair alike (Bayardo, Ma, Srikant: "Scaling up all pairs similarity search", 2007), so few pairs are compared.
+   * Finds all pairs that are alike. Few pairs are compared, because the most frequent words of each skill are left out of
+   * the index as long as they alone add little (Bayardo, Ma, Srikant: "Scaling up all pairs similarity search", 2007).
    */
   findPairs(least: number): readonly SimilarPair[] {
-    const index = new Map<string, { readonly place: number; readonly weight: number }[]>()
-    const unindexed: WordVector[] = []
+    const index = new Map<string, Posting>()
+    const vectors: WordVector[] = []
     const scores = new Float64Array(this.#skills.length)
     const pairs: SimilarPair[] = []
     for (const [second, skill] of this.#skills.entries()) {
       const vector = this.vectorOf(skill)
-      const found: number[] = []
-      for (const [word, weight] of vector)
-        for (const entry of index.get(word) ?? []) {
-          if (scores[entry.place] === 0) found.push(entry.place)
-          scores[entry.place] = (scores[entry.place] as number) + weight * entry.weight
-        }
-      for (const first of found) {
-        const cosine = (scores[first] as number) + dot(unindexed[first] as WordVector, vector)
+      for (const first of addScores(vector, index, scores)) {
+        const isCandidate = (scores[first] as number) >= least * (1 - UNINDEXED)
         scores[first] = 0
-        if (cosine >= least) pairs.push({ first, second, cosine })
+        const cosine = isCandidate ? dot(vector, vectors[first] as WordVector) : 0
+        if (cosine >= least) pairs.push({ a: this.#skills[first] as TriggerSkill, b: skill, cosine })
       }
-      unindexed.push(addToIndex(vector, second, least, index))
+      vectors.push(vector)
+      this.#addToIndex(vector, second, index, least * UNINDEXED)
     }
     return pairs
   }
+
+  #addToIndex(vector: WordVector, place: number, index: Map<string, Posting>, leastLength: number): void {
+    const frequency = (word: string): number => this.#frequency.get(word) ?? 0
+    let squares = 0
+    for (const [word, weight] of [...vector].sort(([a], [b]) => frequency(b) - frequency(a))) {
+      squares += weight ** 2
+      if (squares < leastLength ** 2) continue
+      const posting = index.get(word) ?? { places: [], weights: [] }
+      if (posting.places.length === 0) index.set(word, posting)
+      posting.places.push(place)
+      posting.weights.push(weight)
+    }
+  }
 }
 
-/** Adds the rare words to the index. Returns the others, whose vector is shorter than the least cosine. */
-function addToIndex(
+/** Adds the products of indexed words to the scores. Returns the places whose score is above 0. */
+function addScores(
   vector: WordVector,
-  place: number,
-  least: number,
-  index: Map<string, { readonly place: number; readonly weight: number }[]>,
-): WordVector {
-  const rest = new Map<string, number>()
-  let squares = 0
+  index: ReadonlyMap<string, Posting>,
+  scores: Float64Array,
+): readonly number[] {
+  const found: number[] = []
   for (const [word, weight] of vector) {
-    squares += weight ** 2
-    if (squares < least ** 2) rest.set(word, weight)
-    else if (index.has(word)) index.get(word)?.push({ place, weight })
-    else index.set(word, [{ place, weight }])
+    const posting = index.get(word)
+    if (posting === undefined) continue
+    for (let i = 0; i < posting.places.length; i++) {
+      const place = posting.places[i] as number
+      if (scores[place] === 0) found.push(place)
+      scores[place] = (scores[place] as number) + weight * (posting.weights[i] as number)
+    }
   }
-  return rest
+  return found
 }
 
 function dot(a: WordVector, b: WordVector): number {
@@ -118,15 +136,15 @@ function dot(a: WordVector, b: WordVector): number {
   return sum
 }
 
-export function countWords(skill: TriggerSkill): ReadonlyMap<string, number> {
+function countWords(skill: TriggerSkill): ReadonlyMap<string, number> {
   const known = counted.get(skill)
   if (known !== undefined) return known
   const counts = new Map<string, number>()
-  for (const [text, weight] of [
-    [skill.name, NAME_WEIGHT],
-    [skill.description, 1],
-  ] as const)
+  const add = (text: string, weight: number): void => {
     for (const word of contentStems(text)) counts.set(word, (counts.get(word) ?? 0) + weight)
+  }
+  add(skill.name, NAME_WEIGHT)
+  add(skill.description, 1)
   counted.set(skill, counts)
   return counts
 }

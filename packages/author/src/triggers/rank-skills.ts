@@ -15,22 +15,22 @@ export interface MessageRanking {
   }[]
 }
 
+const MAX_SKILLS = 5
+
 /**
- * Ranks skills for a message by words alone.
+ * Returns the best five skills for a message, by words alone.
  *
  * @example
- * const skills = [{ name: 'pdf-forms', description: 'Fills in PDF forms.' }, { name: 'images', description: 'Merges scans.' }]
+ * ```ts
+ * import { rankSkills } from '@skillstoke/author'
+ *
+ * const skills = [{ name: 'forms', description: 'Fills in PDF forms.' }, { name: 'images', description: 'Merges scans.' }]
  * const { ranking } = rankSkills('merge these scans', skills)
- * console.log(ranking.map(each => `${each.skill}: ${each.words.join(', ')}`)) // prints [ 'images: merge, scans' ]
+ * console.log(ranking.map(({ skill, words }) => `${skill}: ${words}`)) // prints [ 'images: merge,scans' ]
+ * ```
  */
-export function rankSkills(
-  message: string,
-  skills: readonly TriggerSkill[],
-  { limit = 5 }: { readonly limit?: number } = {},
-): MessageRanking {
-  const ranking = SkillIndex.of(skills)
-    .rank(message)
-    .slice(0, limit)
-    .map(({ skill, score, words }) => ({ skill: skill.name, score, words }))
+export function rankSkills(message: string, skills: readonly TriggerSkill[]): MessageRanking {
+  const best = SkillIndex.of(skills).rank(message).slice(0, MAX_SKILLS)
+  const ranking = best.map(({ skill, score, words }) => ({ skill: skill.name, score, words }))
   return { message, isEstimated: isEnglish(message), ranking }
 }

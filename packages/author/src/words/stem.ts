@@ -12,7 +12,7 @@ export function stem(word: string): string {
 }
 
 function toSingular(word: string): string {
-  if (word.length <= LEAST_STEM || /(?:ss|us|is)$/.test(word)) return word
+  if (word.length < LEAST_STEM || /(?:ss|us|is)$/.test(word)) return word
   if (word.endsWith('ies')) return word.length > 4 ? `${word.slice(0, -3)}y` : word.slice(0, -1)
   return word.replace(/(?<=s|x|z|ch|sh)es$|s$/, '')
 }

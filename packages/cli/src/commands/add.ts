@@ -1,7 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
+import { type Collision, findCollisions, listCompeting } from '@skillstoke/author'
 import type { Skill } from '@skillstoke/core'
-import { describeNewCapabilities, shortDigest, toMessage } from '@skillstoke/core/internal'
+import { defined, describeNewCapabilities, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { realPath } from '../config/real-path.ts'
@@ -18,7 +19,9 @@ import {
   readLock,
 } from '../lock/lock-file.ts'
 import { noteSource } from '../skills/named-places.ts'
+import { openSkills } from '../skills/open-skills.ts'
 import type { Answer } from '../terminal/answer.ts'
+import { describeCollision } from '../terminal/describe-collision.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 import { paint, printFindings, toTerminalLine } from '../terminal/output.ts'
 
@@ -83,10 +86,38 @@ export async function add(
       seconds: available.findSeconds(skill),
     })),
   )
+  const pairs = await findAddedCollisions(
+    added.map(({ name }) => name),
+    config,
+  )
   return {
-    json: added,
-    text: () => added.flatMap((each, index) => [...describe(each, chosen[index] as Skill)]),
+    json: added.map(each => ({ ...each, collisions: pairs.filter(pair => isAbout(each.name, pair)) })),
+    text: () => [
+      ...added.flatMap((each, index) => [...describe(each, chosen[index] as Skill)]),
+      ...pairs.flatMap(pair => [...describeCollision(pair)]),
+    ],
   }
+}
+
+/** Finds skills of this project that compete with the added skills for messages. */
+async function findAddedCollisions(names: readonly string[], config: Config): Promise<readonly Collision[]> {
+  try {
+    await using skills = await openSkills(
+      { ...config, remotes: [] },
+      { watching: 'off', reportsUnreadable: true },
+    )
+    return findCollisions(listCompeting(skills.forConversation(defined({ scope: config.scope }))), {
+      of: names,
+    })
+  } catch (thrown) {
+    // The skills are copied, so an unreadable root must not make the command fail.
+    process.stderr.write(`note: collisions were not looked for: ${toMessage(thrown)}\n`)
+    return []
+  }
+}
+
+function isAbout(name: string, { skills }: Collision): boolean {
+  return skills.some(each => each.name === name)
 }
 
 /** A copied skill, and what was not copied with it. */

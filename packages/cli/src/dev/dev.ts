@@ -24,6 +24,7 @@ import { DevPrinter, type ListeningSession } from './dev-printer.ts'
 import { FixKey } from './fix-key.ts'
 import { actOnKey, KEYS } from './key-actions.ts'
 import { createBrowserOpener } from './open-in-browser.ts'
+import { printTests } from './test-printer.ts'
 
 export interface DevFlags {
   /** Question for the demo agent, asked at the start and after each change. */
@@ -96,6 +97,7 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
         if (hasAgent && update.changes.length > 0) turns.requestTurn(update)
       }),
     )
+    parts.defer(printTests(skills, skills.forConversation(scope), printAbove))
     if (config.isInteractive) {
       const fix = new FixKey(skills, server.state.findings, printAbove)
       const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))

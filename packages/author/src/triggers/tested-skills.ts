@@ -1,0 +1,73 @@
+import type { Skill, SkillReader } from '@skillstoke/core'
+import { decodeUnmarkedText, isModelInvocable, mapConcurrently } from '@skillstoke/core/internal'
+import { mayHaveTests, readSkillTests } from '../evals/read-skill-tests.ts'
+import type { SkillTests } from '../evals/skill-tests.ts'
+import type { TriggerSkill } from './skill-words.ts'
+
+const MOST_AT_ONCE = 16
+
+/**
+ * Returns the served skills that a model may load by itself. These compete for its messages.
+ *
+ * @example
+ * ```ts
+ * import { listCompeting } from '@skillstoke/author'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * console.log(listCompeting(skills).map(skill => skill.name)) // prints [ 'support-pdf' ]
+ * ```
+ */
+export function listCompeting({
+  current,
+  isInScope,
+}: Pick<SkillReader, 'current' | 'isInScope'>): readonly Skill[] {
+  return current.list().filter(skill => isModelInvocable(skill) && isInScope(skill.name))
+}
+
+/**
+ * Adds the instructions to skills, which the advice of an estimate needs.
+ *
+ * @example
+ * ```ts
+ * import { listCompeting, rankSkills, withBodies } from '@skillstoke/author'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const competing = await withBodies(listCompeting(skills), skills)
+ * console.log(rankSkills('Read this PDF', competing).ranking[0]?.skill) // prints support-pdf
+ * ```
+ */
+export async function withBodies(
+  skills: readonly Skill[],
+  reader: Pick<SkillReader, 'readBody'>,
+): Promise<readonly TriggerSkill[]> {
+  const add = async (skill: Skill): Promise<TriggerSkill> => {
+    const { name, description, source } = skill
+    return { name, description, source, body: await reader.readBody(skill) }
+  }
+  return await mapConcurrently(skills, add, MOST_AT_ONCE, new AbortController().signal)
+}
+
+/**
+ * Reads the tests of a revision of a skill.
+ *
+ * @example
+ * ```ts
+ * import { readTestsOf } from '@skillstoke/author'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const tests = await readTestsOf(skills.current.get('support-pdf'), skills)
+ * console.log(tests.triggers.length) // prints 0
+ * ```
+ */
+export async function readTestsOf(skill: Skill, reader: Pick<SkillReader, 'readFile'>): Promise<SkillTests> {
+  const texts = skill.files.filter(mayHaveTests).map(async ({ path }) => {
+    return { path, text: decodeUnmarkedText(await reader.readFile(skill, path)) }
+  })
+  return readSkillTests(skill.name, await Promise.all(texts))
+}

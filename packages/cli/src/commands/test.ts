@@ -1,0 +1,72 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { text as readText } from 'node:stream/consumers'
+import {
+  listCompeting,
+  readSkillTests,
+  readTestsOf,
+  type SkillTests,
+  toTriggerEvals,
+} from '@skillstoke/author'
+import type { Skill } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
+import type { Config } from '../config/config.ts'
+import { openSkills } from '../skills/open-skills.ts'
+import { findServed } from '../skills/tested-skill.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { UsageError } from '../terminal/exit-code.ts'
+import { testByWords } from './test-by-words.ts'
+
+export interface TestFlags {
+  /** File that gets the messages in the convention of skill-creator. */
+  readonly export?: string
+}
+
+/** A skill that is tested, and the tests of its served revision. */
+export interface TestedSkill {
+  readonly skill: Skill
+  readonly tests: SkillTests
+}
+
+/** Implements `stoke test`: estimates which messages load a skill. */
+export async function test(config: Config, flags: TestFlags, names: readonly string[]): Promise<Answer> {
+  await using skills = await openSkills(config, { watching: 'off' })
+  const reader = skills.forConversation(defined({ scope: config.scope }))
+  const messages = names.includes('-') ? readMessages(await readText(process.stdin)) : undefined
+  const named = names.filter(name => name !== '-').map(name => findServed(name, skills))
+  if (messages !== undefined && named.length > 1)
+    throw new UsageError('messages from standard input belong to one skill; name one')
+  const asked = named.length > 0 || messages !== undefined ? named : listCompeting(reader)
+  const tested = await Promise.all(
+    asked.map(async skill => ({
+      skill,
+      tests: messages === undefined ? await readTestsOf(skill, skills) : toTests(skill.name, messages),
+    })),
+  )
+  if (flags.export !== undefined) return await exportTests(tested, flags.export)
+  return await testByWords(tested, { reader, isNamed: named.length > 0, messages })
+}
+
+function readMessages(text: string): readonly string[] {
+  const lines = text.split('\n').map(line => line.trim())
+  const messages = [...new Set(lines.filter(line => line !== ''))]
+  if (messages.length === 0) throw new UsageError('standard input has no message; write one on each line')
+  return messages
+}
+
+function toTests(skill: string, messages: readonly string[]): SkillTests {
+  const text = JSON.stringify({ should_trigger: messages })
+  return readSkillTests(skill, [{ path: 'standard input', text }])
+}
+
+async function exportTests(tested: readonly TestedSkill[], file: string): Promise<Answer> {
+  const [only, another] = tested
+  if (only === undefined || another !== undefined)
+    throw new UsageError('--export writes the messages of one skill; name it')
+  const evals = toTriggerEvals(only.tests)
+  const text = JSON.stringify(evals, undefined, 2)
+  if (file === '-') return { json: evals, text: () => [text] }
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(file, `${text}\n`)
+  return { json: evals, text: () => [`wrote ${evals.length} messages of ${only.skill.name} to ${file}`] }
+}

@@ -1,0 +1,126 @@
+import type {
+  Advice,
+  MessageRanking,
+  TriggerCase,
+  TriggerEstimate,
+  Verdict,
+  VerdictCounts,
+} from '@skillstoke/author'
+import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
+
+const MAX_CASES = 20
+const MESSAGE_WIDTH = 60
+const MAX_WORDS = 4
+const MAX_RANKED = 3
+
+/** Describes the estimate of a skill: counts, each message that may need work, and advice. */
+export function* describeEstimate(estimate: TriggerEstimate): Generator<string> {
+  const { skill, cases, counts, copiedShare, agreement, advice } = estimate
+  const { fires, silent } = counts
+  yield `${paint('bold', toTerminalLine(skill))}  ${paint('dim', 'words only, no model was asked')}`
+  if (cases.length === 0) yield '  a model cannot load this skill by itself, so there is nothing to estimate'
+  if (sumOf(fires) > 0)
+    yield `  fires        ${fires.likely} of ${sumOf(fires)} likely${listOthers(fires, ['unsure', 'no match in words'])}`
+  if (sumOf(silent) > 0)
+    yield `  near misses  ${silent['no match in words']} of ${sumOf(silent)} go elsewhere or match nothing${listOthers(silent, ['unsure', 'likely'])}`
+  if (copiedShare !== null) yield `  ${describeCopied(copiedShare, advice)}`
+  if (agreement !== null)
+    yield `  the estimate agreed with real runs on ${agreement.agreed} of ${agreement.of}`
+  const doubtful = cases.filter(({ kind, verdict }) => verdict !== GOOD[kind])
+  if (doubtful.length > 0) yield indent(formatTable(doubtful.slice(0, MAX_CASES).map(toCells)))
+  if (doubtful.length > MAX_CASES) yield `  and ${doubtful.length - MAX_CASES} more; --json has all`
+  for (const each of advice) yield `  ${describeAdvice(each)}`
+}
+
+const GOOD = { fires: 'likely', silent: 'no match in words' } as const
+
+/** One line about the tests of a skill, for a save. */
+export function summarizeEstimate({ skill, counts: { fires, silent } }: TriggerEstimate): string {
+  const shown = [
+    ...(sumOf(fires) > 0 ? [`${fires.likely} of ${sumOf(fires)} fires likely`] : []),
+    ...(sumOf(silent) > 0 ? [`${silent['no match in words']} of ${sumOf(silent)} silent elsewhere`] : []),
+  ]
+  return `tests ${toTerminalLine(skill)}: ${shown.join(', ')} (words only)`
+}
+
+/** Describes which skills share words with a message. */
+export function* describeRanking({ message, isEstimated, ranking }: MessageRanking): Generator<string> {
+  yield quoteMessage(message)
+  if (!isEstimated) yield '  not estimated: the message is not English'
+  else if (ranking.length === 0) yield '  no skill has its words'
+  const rows = ranking.map(({ skill, words }, place) => [
+    `${place + 1}`,
+    toTerminalLine(skill),
+    joinWords(words),
+  ])
+  if (isEstimated && rows.length > 0) yield indent(formatTable(rows.slice(0, MAX_RANKED)))
+}
+
+function sumOf(counts: VerdictCounts): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0)
+}
+
+function listOthers(counts: VerdictCounts, verdicts: readonly Verdict[]): string {
+  const shown = [...verdicts, 'not estimated' as const].filter(verdict => counts[verdict] > 0)
+  return shown.map(verdict => `, ${counts[verdict]} ${verdict}`).join('')
+}
+
+function describeCopied(share: number, advice: readonly Advice[]): string {
+  const warning = advice.some(({ kind }) => kind === 'copied')
+    ? ': they may be easier than real messages'
+    : ''
+  return `your fires take ${Math.round(share * 100)} % of their words from the description${warning}`
+}
+
+function toCells(each: TriggerCase): string[] {
+  const { kind, verdict, message, isPrompt } = each
+  const marks = `${kind === 'silent' ? 'near miss ' : ''}${isPrompt ? 'prompt ' : ''}`
+  const reason = kind === 'fires' ? explainMiss(each) : explainNearMiss(each)
+  return [
+    paint(verdict === 'no match in words' ? 'red' : 'yellow', verdict),
+    `${marks}${quoteMessage(message)}`,
+    verdict === 'not estimated' ? 'the message or the description is not English' : reason,
+  ]
+}
+
+function explainMiss({ rank, words, winner, bodyWords }: TriggerCase): string {
+  const own = words.length === 0 ? '' : `, this skill (${joinWords(words)})`
+  const others =
+    winner === null
+      ? 'no skill has its words'
+      : `first: ${toTerminalLine(winner.skill)} (${joinWords(winner.words)})${own}`
+  const first = rank === 1 ? `first, but only with ${joinWords(words)}` : others
+  return bodyWords.length === 0 ? first : `${first}; the body has: ${joinWords(bodyWords)}`
+}
+
+function explainNearMiss({ words, excludedWords }: TriggerCase): string {
+  const isExcluded = excludedWords.length > 0
+  return `${joinWords(words)}; ${isExcluded ? `the description excludes ${joinWords(excludedWords)}` : 'nothing in the description excludes it'}`
+}
+
+function describeAdvice(advice: Advice): string {
+  switch (advice.kind) {
+    case 'add-words':
+      return `add these words to the description: ${joinWords(advice.words)}, for ${quoteMessage(advice.message)}`
+    case 'won-by-other':
+      return `${toTerminalLine(advice.skill)} wins ${quoteMessage(advice.message)} with ${joinWords(advice.words)}: say in both descriptions what the other does`
+    case 'near-miss':
+      return `${quoteMessage(advice.message)} shares ${joinWords(advice.words)}: say in the description what the skill is not for`
+    case 'copied':
+      return 'write messages as users would, in words that the description has not'
+    default:
+      return advice satisfies never
+  }
+}
+
+function joinWords(words: readonly string[]): string {
+  return toTerminalLine(words.slice(0, MAX_WORDS).join(', '))
+}
+
+function quoteMessage(message: string): string {
+  return `"${shorten(message, MESSAGE_WIDTH)}"`
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '  ')
+}

@@ -1,0 +1,184 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { stoke } from './fixtures/cli.ts'
+import { startDev } from './fixtures/dev.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+interface TestAnswer {
+  readonly tier: string
+  readonly skills: readonly {
+    readonly skill: string
+    readonly counts: Record<'fires' | 'silent', Record<string, number>>
+    readonly cases: readonly { readonly message: string; readonly verdict: string; readonly line?: number }[]
+  }[]
+  readonly withoutTests: readonly string[]
+  readonly messages: readonly { readonly ranking: readonly { readonly skill: string }[] }[]
+  readonly faults: readonly { readonly path: string; readonly line: number }[]
+}
+
+const ADS = 'Plans paid campaigns on LinkedIn and Facebook, with bids and budgets. Use for campaigns.'
+const CREATIVE = 'Writes headlines for paid ads on LinkedIn and Facebook. Use when an ad needs a text.'
+
+function makeSkills(): { folder: TemporaryFolder; place: readonly string[] } {
+  const folder = new TemporaryFolder()
+  folder.writeSkill('skills/invoices', {
+    description: 'Fills in PDF invoices. Use when an invoice has to be completed.',
+    body: 'Scan the pages, then merge them.',
+  })
+  folder.writeSkill('skills/images', { description: 'Crops and glues scans together.', body: 'Run convert.' })
+  folder.write(
+    'skills/invoices/evals/tests.yaml',
+    'fires:\n  - Please complete this PDF invoice\n  - glue these pages together\nsilent:\n  - crop the scans\n  - 12\n',
+  )
+  return { folder, place: ['--root', folder.at('skills'), '--state', folder.at('state')] }
+}
+
+test('stoke test shows each verdict with its words, and never fails', () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  const { status, stdout, stderr } = stoke(['test', ...place])
+  expect(status).toBe(0)
+  expect(stdout).toContain('invoices  words only, no model was asked')
+  expect(stdout).toMatch(/fires +1 of 2 likely, 1 no match in words/)
+  expect(stdout).toMatch(/near misses +1 of 1 go elsewhere or match nothing/)
+  expect(stdout).toMatch(/"glue these pages together" +first: images \(glue, together\); the body has: pages/)
+  expect(stdout).toContain('add these words to the description: pages')
+  expect(stdout).toContain('no messages in evals/tests.yaml: images')
+  expect(stderr).toMatch(/evals\/tests\.yaml:6: the message is read as 12/)
+})
+
+test('stoke test --json has all numbers, and the places of faults', () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  const { json } = stoke<TestAnswer>(['test', folder.at('skills/invoices'), '--json', ...place])
+  expect(json).toMatchObject({
+    tier: 'words',
+    withoutTests: [],
+    skills: [
+      {
+        skill: 'invoices',
+        counts: { fires: { likely: 1, 'no match in words': 1 }, silent: { 'no match in words': 1 } },
+        cases: [{ rank: 1, line: 2, bodyRank: 1 }, { rank: null, margin: expect.any(Number) }, {}],
+      },
+    ],
+    faults: [{ path: folder.at('skills/invoices/evals/tests.yaml'), line: 6 }],
+  })
+})
+
+test('stoke test reads messages from standard input, for one skill or for all', () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  const input = 'crop this scan\n\ncrop this scan\n'
+  expect(stoke<TestAnswer>(['test', '-', '--json', ...place], { input }).json.messages).toMatchObject([
+    { message: 'crop this scan', ranking: [{ skill: 'images' }] },
+  ])
+  expect(stoke<TestAnswer>(['test', 'images', '-', '--json', ...place], { input }).json.skills).toMatchObject(
+    [{ skill: 'images', cases: [{ message: 'crop this scan', kind: 'fires', verdict: 'likely' }] }],
+  )
+  expect(stoke(['test', '-', ...place], { input: '\n' })).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('standard input has no message'),
+  })
+})
+
+test('stoke test says what to do about a skill without tests, and names a similar skill', () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  expect(stoke(['test', 'images', ...place]).stdout).toMatch(
+    /no messages in evals\/tests\.yaml: images\nwrite messages below "fires:"/,
+  )
+  expect(stoke(['test', 'image', ...place])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('did you mean "images"'),
+  })
+  folder.write('skills/broken/SKILL.md', 'no frontmatter')
+  const broken = stoke(['test', folder.at('skills/broken'), ...place])
+  expect([broken.status, broken.stderr]).toEqual([
+    2,
+    expect.stringContaining('no revision of broken is served'),
+  ])
+})
+
+test('stoke test --export writes the convention, which is read back from evals/', () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  const file = folder.at('skills/images/evals/trigger-evals.json')
+  const { stdout } = stoke(['test', 'invoices', '--export', file, ...place])
+  expect(stdout).toContain('wrote 3 messages of invoices')
+  expect(JSON.parse(readFileSync(file, 'utf8'))[0]).toEqual({
+    query: 'Please complete this PDF invoice',
+    should_trigger: true,
+  })
+  expect(stoke<TestAnswer>(['test', 'images', '--json', ...place]).json.skills[0]?.cases).toHaveLength(3)
+  expect(stoke(['test', '--export', '-', ...place])).toMatchObject({ status: 2 })
+})
+
+test('a skill that only people invoke is not estimated', () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  const description = 'Deploys.\ndisable-model-invocation: true'
+  folder.writeSkill('skills/deploy', { description })
+  folder.write('skills/deploy/evals/tests.yaml', 'fires: [Deploy it]')
+  expect(stoke(['test', 'deploy', ...place]).stdout).toContain('a model cannot load this skill by itself')
+  expect(stoke(['test', ...place]).stdout).not.toContain('deploy')
+})
+
+test('stoke collisions shows pairs, settled pairs last, and messages that go to the wrong skill', () => {
+  using folder = new TemporaryFolder()
+  const place = ['--root', folder.at('skills'), '--state', folder.at('state')]
+  folder.writeSkill('skills/ads', { description: ADS })
+  folder.writeSkill('skills/ad-creative', { description: CREATIVE })
+  folder.writeSkill('skills/maps', { description: 'Draws maps of cities.' })
+  folder.write('skills/ad-creative/evals/tests.yaml', 'fires: [Plan bids for paid LinkedIn campaigns]')
+  const { status, stdout } = stoke(['collisions', ...place])
+  expect(status).toBe(0)
+  expect(stdout).toMatch(/these fight {2}ad-creative \(.+\) and ads \(.+\)\n {2}shared: .*linkedin/)
+  expect(stdout).toContain('"Plan bids for paid LinkedIn campaigns" is for ad-creative, but ads is first')
+  expect(stdout).toContain('3 skills, pairs: 1 fight, 0 to look at, 0 settled')
+  expect(stoke<{ pairs: unknown[] }>(['collisions', 'maps', '--json', ...place]).json.pairs).toEqual([])
+  folder.writeSkill('skills/ads', { description: `${ADS} For headlines, use ad-creative.` })
+  expect(stoke(['collisions', 'ads', ...place]).stdout).toMatch(
+    /settled {2}.*\n {2}ads says: For headlines, use ad-creative\.\n/,
+  )
+})
+
+test('stoke add shows the collisions of what it added', () => {
+  using folder = new TemporaryFolder()
+  mkdirSync(folder.at('project'))
+  folder.writeSkill('project/skills/ads', { description: ADS })
+  folder.writeSkill('other/ad-creative', { description: CREATIVE })
+  const options = { cwd: folder.at('project'), env: { HOME: folder.at('home'), NO_COLOR: '1' } }
+  const state = ['--state', folder.at('state')]
+  const added = stoke(['add', folder.at('other'), ...state], options)
+  expect(added).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/added ad-creative(?:.*\n)+these fight/),
+  })
+  const again = stoke<{ collisions: unknown[] }[]>(['add', folder.at('other'), '--json', ...state], options)
+  expect(again.json[0]?.collisions).toMatchObject([
+    { kind: 'fight', shared: expect.arrayContaining(['paid']) },
+  ])
+})
+
+test('stoke dev prints new collisions and the estimate of the tests after a save', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/ads', { description: ADS })
+  folder.writeSkill('skills/ad-creative', { description: 'Draws pictures of llamas.' })
+  folder.write(
+    'skills/ad-creative/evals/tests.yaml',
+    'fires: [Write a headline for a paid ad]\nsilent: [Draw a map]\n',
+  )
+  await using dev = await startDev({
+    root: folder.at('skills'),
+    state: folder.at('state'),
+    args: ['--no-agent'],
+    env: { NO_COLOR: '1' },
+  })
+  folder.writeSkill('skills/ad-creative', { description: CREATIVE })
+  await dev.printed(/COLLISION ad-creative fights with ads: /)
+  await dev.printed(/tests ad-creative: 1 of 1 fires likely, 1 of 1 silent elsewhere \(words only\)/)
+  const from = dev.output().length
+  folder.write('skills/ad-creative/evals/tests.yaml', 'fires: [Write a headline, Plan bids and budgets]')
+  await dev.printed(/tests ad-creative: \d of 2 fires likely \(words only\)/, from)
+  expect(dev.output().slice(from)).not.toContain('COLLISION')
+})
