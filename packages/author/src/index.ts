@@ -76,7 +76,15 @@ export {
   runAnswerTrials,
 } from './trials/answer-trials.ts'
 export { renderAnswerReport } from './trials/answer-report.ts'
-export type { JobOptions, JobReport, Spent, TokenPrice, TrialCap, TrialJob } from './trials/run-jobs.ts'
+export {
+  type JobOptions,
+  type JobReport,
+  type Spent,
+  type TokenPrice,
+  toCost,
+  type TrialCap,
+  type TrialJob,
+} from './trials/run-jobs.ts'
 export type { TrialRun } from './trials/trial.ts'
 export { openTrialStore, type Score, type TrialStore } from './trials/trial-store.ts'
 export {

@@ -120,7 +120,7 @@ async function findFailure(
         ? undefined
         : `does not contain ${JSON.stringify(expectation.text)}`
     case 'matches':
-      return new RegExp(expectation.text).test(text)
+      return new RegExp(expectation.text, 'u').test(text)
         ? undefined
         : `does not match ${JSON.stringify(expectation.text)}`
     case 'json':

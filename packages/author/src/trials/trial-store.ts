@@ -1,13 +1,14 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import type { Digest } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import type { TrialRun } from './trial.ts'
 
 /** How many tests a revision passed with a model. */
 export interface Score {
   readonly skill: string
-  readonly revision: string
+  readonly revision: Digest
   readonly model: string
   readonly passed: number
   readonly total: number

@@ -159,12 +159,12 @@ test('runAnswerTrials() compares columns, and asks a judge that sees only the an
 test('openTrialStore() keeps the score of each revision, the newest first', async () => {
   const store = await openTrialStore(':memory:')
   const score = { skill: 'tax', model: 'test', total: 20 }
-  store.keepScore({ ...score, revision: 'a', passed: 14, at: '2026-01-01' })
-  store.keepScore({ ...score, revision: 'b', passed: 19, at: '2026-01-02' })
-  store.keepScore({ ...score, revision: 'a', passed: 15, at: '2026-01-03' })
+  store.keepScore({ ...score, revision: 'sha256:a' as const, passed: 14, at: '2026-01-01' })
+  store.keepScore({ ...score, revision: 'sha256:b' as const, passed: 19, at: '2026-01-02' })
+  store.keepScore({ ...score, revision: 'sha256:a' as const, passed: 15, at: '2026-01-03' })
   expect(store.listScores('tax').map(({ revision, passed }) => [revision, passed])).toEqual([
-    ['a', 15],
-    ['b', 19],
+    ['sha256:a', 15],
+    ['sha256:b', 19],
   ])
   store.close()
 })

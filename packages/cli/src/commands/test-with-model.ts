@@ -1,0 +1,292 @@
+import { writeFile } from 'node:fs/promises'
+import { resolveModel } from '@skillstoke/agent'
+import {
+  type AnswerColumn,
+  type AnswerTrials,
+  type JobOptions,
+  planTriggerTrials,
+  readCatalog,
+  renderAnswerReport,
+  runAnswerTrials,
+  runTriggerTrials,
+  type Score,
+  type TokenPrice,
+  type TrialJob,
+  type TrialStore,
+  type TriggerTrials,
+  toCost,
+} from '@skillstoke/author'
+import type { Digest, SkillRuntime } from '@skillstoke/core'
+import { shortDigest, toMessage } from '@skillstoke/core/internal'
+import { isReviewed } from '../check/check-report.ts'
+import type { Config } from '../config/config.ts'
+import { ProgressLine } from '../fleet/progress-line.ts'
+import { countTokens } from '../skills/tokens.ts'
+import type { Answer } from '../terminal/answer.ts'
+import { askYes } from '../terminal/ask.ts'
+import { describeAnswers, describeTrials } from '../terminal/describe-trials.ts'
+import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
+import { paint, printLine } from '../terminal/output.ts'
+import { abortOnSignal } from '../terminal/signals.ts'
+import { createTrialAgent, openMeasured, openTrialSkills } from '../trial/open-trial.ts'
+import type { TestedSkill } from './test.ts'
+
+/** How a model is asked. */
+export interface ModelFlags {
+  readonly model?: string
+  readonly baseUrl?: string
+  readonly repeats?: number
+  readonly maxCalls?: number
+  readonly maxCost?: number
+  readonly price?: TokenPrice
+  /** Revision to compare with. */
+  readonly against?: string
+  /** Revision to test instead of the served one. */
+  readonly revision?: string
+  /** Whether the answers are tested, too. */
+  readonly answers?: boolean
+  /** File for the answers, as HTML. */
+  readonly report?: string
+  /** Whether only the estimate is printed. */
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+  readonly json?: boolean
+}
+
+/** The result for one skill. */
+interface SkillResult {
+  readonly triggers: TriggerTrials
+  readonly answers?: AnswerTrials
+  /** The score of the other revision. */
+  readonly against?: Score
+}
+
+/** A revision of a skill, opened for trials. */
+interface Opened {
+  readonly skills: SkillRuntime
+  readonly digest: Digest
+}
+
+const DEFAULT_MAX_CALLS = 500
+/** Tokens of an answer, for the estimate. A trigger case ends with the first tool call. */
+const ANSWER_TOKENS = 60
+/** Tokens of the definitions of the tools, for the estimate. */
+const TOOL_TOKENS = 400
+/** The revision that was served before the present one. */
+const LAST_GOOD = 'last-good'
+
+/** Runs the tests with a model: prints what it will cost, asks the model, and keeps each result. */
+export async function testWithModel(
+  tested: readonly TestedSkill[],
+  config: Config,
+  flags: ModelFlags,
+): Promise<Answer> {
+  const having = tested.filter(({ tests }) => tests.triggers.length + tests.answers.length > 0)
+  if (having.length === 0)
+    throw new UsageError('no skill has messages in evals/tests.yaml; write some below "fires:" and "silent:"')
+  if (having.length > 1 && (flags.revision ?? flags.against) !== undefined)
+    throw new UsageError('--revision and --against concern one skill; name it')
+  if (flags.maxCost !== undefined && flags.price === undefined)
+    throw new UsageError('--max-cost needs --price INPUT/OUTPUT, in dollars for a million tokens')
+  using store = toDisposable(await openMeasured(config))
+  using end = abortOnSignal()
+  using line = new ProgressLine()
+  const options: JobOptions = {
+    ...flags,
+    maxCalls: flags.maxCalls ?? DEFAULT_MAX_CALLS,
+    store,
+    signal: end.signal,
+    onProgress: ({ done, of }) => line.show('asked the model', done, of),
+  }
+  const results: SkillResult[] = []
+  for (const each of having) {
+    const result = await testSkill(each, config, flags, options)
+    if (result === undefined)
+      return { json: { tier: 'model', skills: results }, text: () => ['no model was asked'] }
+    results.push(result)
+    if (result.triggers.stopped !== undefined) break
+  }
+  line.end()
+  return toAnswer(results, flags, store.fault)
+}
+
+function toDisposable(store: TrialStore): TrialStore & Disposable {
+  return Object.assign(store, { [Symbol.dispose]: () => store.close() })
+}
+
+/** Tests one skill. Returns `undefined` if the person only wanted the estimate. */
+async function testSkill(
+  { skill, tests }: TestedSkill,
+  config: Config,
+  flags: ModelFlags,
+  options: JobOptions,
+): Promise<SkillResult | undefined> {
+  const model = [config.model.model, config.model.baseUrl].filter(Boolean).join(' at ')
+  const asked = { model, repeats: flags.repeats ?? 1 }
+  await using opened = await open(skill.name, flags.revision, config, flags)
+  const agent = createTrialAgent(opened.skills, config)
+  if (flags.json !== true)
+    printLine(describePlan(planTriggerTrials(tests, { agent, ...asked }), readCatalog(agent), flags, options))
+  if (flags.dryRun === true) return undefined
+  const triggers = await runTriggerTrials(tests, { agent, ...asked }, options)
+  const { passed, total } = triggers
+  const at = new Date().toISOString()
+  if (triggers.stopped === undefined)
+    options.store.keepScore({ skill: skill.name, revision: opened.digest, model, passed, total, at })
+  const rest = { ...options, maxCalls: (options.maxCalls ?? DEFAULT_MAX_CALLS) - triggers.spent.calls }
+  const against =
+    flags.against === undefined || triggers.stopped !== undefined
+      ? undefined
+      : await scoreOther({ skill, tests }, { ...asked, named: flags.against, config, flags, options: rest })
+  const answers =
+    flags.answers === true && triggers.stopped === undefined
+      ? await testAnswers({ skill, tests }, config, { ...flags, ...asked }, rest)
+      : undefined
+  return {
+    triggers,
+    ...(answers === undefined ? {} : { answers }),
+    ...(against === undefined ? {} : { against }),
+  }
+}
+
+/** Opens the served revision of a skill, or another one after a question. */
+async function open(
+  name: string,
+  wanted: string | undefined,
+  config: Config,
+  { yes, json }: ModelFlags,
+): Promise<Opened & AsyncDisposable> {
+  const served = await openTrialSkills({ config, runsScripts: false })
+  const close = (skills: SkillRuntime) => ({ [Symbol.asyncDispose]: async () => await skills.close() })
+  if (wanted === undefined)
+    return { skills: served, digest: served.current.get(name).revision, ...close(served) }
+  try {
+    const { revision: digest } = await served.history.read(name, wanted)
+    const report = served.current.reports().find(each => each.name === name)
+    const isServed = served.current.find(name)?.revision === digest
+    const isAdmitted = isServed || (report !== undefined && !isReviewed(report, served))
+    if (!isAdmitted && yes !== true) {
+      if (json === true || !config.isInteractive)
+        throw new UsageError(
+          `the revision ${digest} is not served; to send its catalog text to a model, add --yes`,
+        )
+      if (
+        !(await askYes(`send the description of ${shortDigest(digest)}, which is not served, to the model?`))
+      )
+        throw new UsageError('no model was asked')
+    }
+    const skills = await openTrialSkills({ config, runsScripts: false, revision: { skill: name, digest } })
+    return { skills, digest, ...close(skills) }
+  } finally {
+    await served.close()
+  }
+}
+
+interface OtherOptions {
+  readonly named: string
+  readonly model: string
+  readonly repeats: number
+  readonly config: Config
+  readonly flags: ModelFlags
+  readonly options: JobOptions
+}
+
+/** Sends the same messages with the catalog of another revision. Messages that it was asked before are not sent again. */
+async function scoreOther(
+  { skill, tests }: TestedSkill,
+  { named, model, repeats, config, flags, options }: OtherOptions,
+): Promise<Score> {
+  await using other = await open(skill.name, named === LAST_GOOD ? '-1' : named, config, flags)
+  const asked = { agent: createTrialAgent(other.skills, config), model, repeats }
+  const { passed, total } = await runTriggerTrials(tests, asked, options)
+  return { skill: skill.name, revision: other.digest, model, passed, total, at: new Date().toISOString() }
+}
+
+/** Compares the answers without the skill, with the served revision, and with the revision that was named. */
+async function testAnswers(
+  { skill, tests }: TestedSkill,
+  config: Config,
+  { model, repeats, revision, against }: ModelFlags & { readonly model: string; readonly repeats: number },
+  options: JobOptions,
+): Promise<AnswerTrials> {
+  await using served = await openTrialSkills({ config, runsScripts: true })
+  const named = revision ?? (against === LAST_GOOD ? '-1' : against)
+  const digest = named === undefined ? undefined : (await served.history.read(skill.name, named)).revision
+  await using other =
+    digest === undefined
+      ? undefined
+      : await openTrialSkills({ config, runsScripts: true, revision: { skill: skill.name, digest } })
+  const toColumn = (name: string, skills: SkillRuntime, without: readonly string[] = []): AnswerColumn => ({
+    ...{ name, agent: createTrialAgent(skills, config, without) },
+    contents: `${skills.current.digest} ${without.join()}`,
+  })
+  const columns = [
+    toColumn('without the skill', served, [skill.name]),
+    toColumn('served', served),
+    ...(other === undefined || digest === undefined ? [] : [toColumn(shortDigest(digest), other)]),
+  ]
+  return await runAnswerTrials(tests, {
+    ...options,
+    columns,
+    model,
+    repeats,
+    judge: resolveModel(config.model),
+  })
+}
+
+/** Returns the line that says what a run will cost at most. */
+function describePlan(
+  jobs: readonly TrialJob[],
+  catalog: string,
+  { price, answers }: ModelFlags,
+  { store, maxCalls = DEFAULT_MAX_CALLS }: JobOptions,
+): string {
+  const wanted = jobs.filter(({ key }) => store.findRun(key) === undefined)
+  const calls = Math.min(wanted.length, maxCalls)
+  const shared = countTokens(catalog) + TOOL_TOKENS
+  const inputTokens = wanted
+    .slice(0, calls)
+    .reduce((sum, { message }) => sum + shared + countTokens(message), 0)
+  const cost =
+    price === undefined
+      ? ''
+      : `, about $${toCost({ inputTokens, outputTokens: calls * ANSWER_TOKENS }, price).toFixed(2)}`
+  const known = jobs.length - wanted.length
+  const rest = answers === true ? ', and the answers' : ''
+  return paint(
+    'dim',
+    `will ask about ${calls} times (${known} known): about ${inputTokens.toLocaleString('en')} tokens${cost}${rest}; at most ${maxCalls} calls`,
+  )
+}
+
+async function toAnswer(
+  results: readonly SkillResult[],
+  { report }: ModelFlags,
+  fault: string | undefined,
+): Promise<Answer> {
+  const answers = results.flatMap(each => each.answers ?? [])
+  if (report !== undefined) await writeFile(report, answers.map(each => renderAnswerReport(each)).join('\n'))
+  const stopped = results.at(-1)?.triggers.stopped ?? answers.at(-1)?.stopped
+  const error = results.at(-1)?.triggers.error ?? answers.at(-1)?.error
+  return {
+    json: { tier: 'model', skills: results },
+    text: function* () {
+      for (const each of results) {
+        yield* describeTrials(each.triggers, each.against)
+        if (each.answers !== undefined) yield* describeAnswers(each.answers)
+      }
+      if (report !== undefined) yield `wrote the answers to ${report}`
+      if (fault !== undefined) yield paint('yellow', `the results are not kept: ${fault}`)
+      if (stopped !== undefined)
+        yield paint('yellow', `${STOPS[stopped]}${error === undefined ? '' : `: ${toMessage(error)}`}`)
+    },
+    exit: stopped === undefined ? EXIT_OK : stopped === 'aborted' ? EXIT_INTERRUPTED : EXIT_FINDINGS,
+  }
+}
+
+const STOPS: Readonly<Record<NonNullable<TriggerTrials['stopped']>, string>> = {
+  calls: 'ended at --max-calls; run it again to go on, because what was measured is kept',
+  cost: 'ended at --max-cost; run it again to go on, because what was measured is kept',
+  aborted: 'interrupted; what was measured is kept',
+  failed: 'a call of the model failed; what was measured is kept',
+}

@@ -1,0 +1,50 @@
+import type { AnswerTrials, Score, TriggerTrial, TriggerTrials } from '@skillstoke/author'
+import { shortDigest } from '@skillstoke/core/internal'
+import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
+
+const MESSAGE_WIDTH = 60
+
+/** Describes what a model did with the messages of a skill. */
+export function* describeTrials(trials: TriggerTrials, against?: Score): Generator<string> {
+  yield summarizeTrials(trials, against)
+  const failed = trials.trials.filter(({ passed }) => passed === false)
+  if (failed.length > 0) yield formatTable(failed.map(toCells)).replace(/^/gm, '  ')
+}
+
+/** One line with the score of a skill, and what it cost. */
+export function summarizeTrials(
+  { skill, passed, total, interval, known, spent }: TriggerTrials,
+  against?: Score,
+): string {
+  const name = paint('bold', toTerminalLine(skill))
+  const score =
+    against === undefined || against.total === 0
+      ? `${passed} of ${total}`
+      : `${against.passed} -> ${passed} of ${total} against ${shortDigest(against.revision)}`
+  const [low, high] = interval.map(each => Math.round(each * 100))
+  const tokens = (spent.inputTokens + spent.outputTokens).toLocaleString('en')
+  const cost = spent.cost === undefined ? '' : `, $${spent.cost.toFixed(2)}`
+  return `${name}  ${score}  ${paint('dim', `(95 % interval ${low} to ${high} %; ${spent.calls} asked, ${known} known, ${tokens} tokens${cost})`)}`
+}
+
+function toCells({ kind, message, loads, runs, others }: TriggerTrial): string[] {
+  const what = kind === 'fires' ? 'silent' : 'fired'
+  const instead = others.length === 0 ? '' : `loaded ${others.map(toTerminalLine).join(', ')}`
+  return [paint('red', what), `"${shorten(message, MESSAGE_WIDTH)}"`, `${loads} of ${runs} loads`, instead]
+}
+
+/** Describes the answers: a row for each message, and a column for each way to answer. */
+export function* describeAnswers({ skill, columns, rows }: AnswerTrials): Generator<string> {
+  yield `${paint('bold', toTerminalLine(skill))}  answers`
+  const table = rows.map(({ message, cells }) => [
+    shorten(message, MESSAGE_WIDTH),
+    ...cells.map(
+      ({ passed, runs, tokens, ms }) => `${passed} of ${runs}, ${tokens} tokens, ${(ms / 1000).toFixed(1)} s`,
+    ),
+  ])
+  yield formatTable([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table]).replace(/^/gm, '  ')
+  for (const { message, cells } of rows)
+    for (const [index, { failures }] of cells.entries())
+      if (index > 0 && failures.length > 0)
+        yield `  ${shorten(message, MESSAGE_WIDTH)}, ${columns[index]}: ${failures.map(toTerminalLine).join('; ')}`
+}
