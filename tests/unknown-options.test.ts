@@ -8,6 +8,7 @@ import {
   SkillAgent,
   type SqlConversationStore,
 } from '@skillstoke/agent'
+import { findCollisions } from '@skillstoke/author'
 import {
   collectSkills,
   EventBus,
@@ -203,6 +204,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   'toWatcher settle': settle => toWatcher(new MemorySource({ label: 'm' }), { settle }),
   LocalFileWatcher: options => new LocalFileWatcher('skills', options),
   GitHubPollingWatcher: options => new GitHubPollingWatcher(GITHUB, options),
+  findCollisions: options => findCollisions([], options),
   SkillRegistry: options => new ExoRegistry(options),
   'SkillRegistry.registerSource': options => new ExoRegistry().registerSource(GITHUB, options),
   'SkillRegistry.search': options => new ExoRegistry().search(options),

@@ -31,7 +31,7 @@ function readOne(key: string, value: unknown, report: Report): readonly Expectat
 
 function findPatternFault(text: string): string | undefined {
   try {
-    new RegExp(text, 'u')
+    new RegExp(text, 'u').test('')
     return undefined
   } catch (thrown) {
     return (thrown as SyntaxError).message.replace(/^.*: /, '').toLowerCase()

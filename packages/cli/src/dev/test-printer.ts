@@ -37,7 +37,9 @@ export function printTests(
       for (const pair of findNewCollisions(redescribed, before, after)) print(summarizeCollision(pair))
     for (const skill of after.filter(({ name }) => saved.includes(name)))
       void describeTests(skill, after, skills).then(
-        lines => lines.forEach(line => void print(line)),
+        lines => {
+          for (const line of lines) print(line)
+        },
         (thrown: unknown) => print(`tests ${toTerminalLine(skill.name)}: ${toMessage(thrown)}`),
       )
   })
