@@ -105,7 +105,8 @@ function listCoreFindings(skill: CheckedSkill, profiles: readonly Profile[]): re
   return [...strict, ...others]
 }
 
-type Reported = Omit<Finding, 'page'>
+/** A finding without its page. */
+export type Reported = Omit<Finding, 'page'>
 
 function toDiagnostic({ file, ...found }: Found, { given }: CheckedSkill): Reported {
   const path = file === undefined ? given.path : given.path.replace(/[^/\\]*$/, file)

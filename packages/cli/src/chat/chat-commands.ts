@@ -6,7 +6,16 @@ export interface ChatCommandHelp {
 }
 
 /** The slash commands of the chat itself. A skill with the name of a command cannot be invoked with a slash. */
-export const CHAT_COMMAND_NAMES = ['skills', 'why', 'reload', 'compact', 'retry', 'help', 'quit'] as const
+export const CHAT_COMMAND_NAMES = [
+  'skills',
+  'why',
+  'reload',
+  'compact',
+  'retry',
+  'test',
+  'help',
+  'quit',
+] as const
 
 export type ChatCommandName = (typeof CHAT_COMMAND_NAMES)[number]
 
@@ -16,6 +25,10 @@ export const CHAT_COMMANDS: Readonly<Record<ChatCommandName, ChatCommandHelp>> =
   reload: { argument: '', does: 'read all sources again' },
   compact: { argument: '', does: 'replace the messages by a summary, and keep the loaded skills' },
   retry: { argument: '', does: 'ask the model again after a failed or interrupted turn' },
+  test: {
+    argument: '[not <skill>]',
+    does: 'write the last message into the tests of the skills that were loaded for it',
+  },
   help: { argument: '', does: 'list what can be typed' },
   quit: { argument: '', does: 'end; the conversation stays stored' },
 }
@@ -36,6 +49,7 @@ export function parseChatCommand(message: string): ChatCommand | undefined {
 /** Returns what is wrong with the argument of a command, or `undefined` if the command can run. */
 export function findArgumentFault({ name, argument }: ChatCommand): string | undefined {
   const wanted = CHAT_COMMANDS[name].argument
+  if (wanted.startsWith('[')) return undefined
   if (wanted === '')
     return argument === '' ? undefined : `/${name} has no argument, but ${JSON.stringify(argument)} was given`
   return argument === '' ? `/${name} needs an argument: /${name} ${wanted}` : undefined

@@ -4,6 +4,7 @@ import { toMessage } from '@skillstoke/core/internal'
 import { toAsked } from '../skills/skill-target.ts'
 import type { ChatInput, Typed } from '../terminal/chat-input.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE } from '../terminal/exit-code.ts'
+import { writeTest } from '../trial/add-test.ts'
 import { type ChatCommand, findArgumentFault, parseChatCommand } from './chat-commands.ts'
 import type { ChatSession } from './chat-session.ts'
 import type { ChatView, TurnOutcome } from './chat-view.ts'
@@ -153,6 +154,9 @@ export class ChatLoop {
         return undefined
       case 'retry':
         return await this.#take({ retry: true })
+      case 'test':
+        this.#writeTests(command.argument)
+        return undefined
       case 'help':
         view.helped(listShownSkills(reader, session.conversation.session))
         return undefined
@@ -161,6 +165,25 @@ export class ChatLoop {
       default:
         return command.name satisfies never
     }
+  }
+
+  /** Writes the last message into the tests of the skills that were loaded for it, or of a skill that should stay silent. */
+  #writeTests(argument: string): void {
+    const { session, skills, view } = this.#options
+    const last = session.lastMessage
+    const [, silent] = /^not\s+(\S+)$/.exec(argument) ?? []
+    if (last === undefined || (argument !== '' && silent === undefined)) {
+      this.#refuse('send a message first, then write /test, or /test not <skill>')
+      return
+    }
+    const names = silent === undefined ? last.loaded : [toAsked(silent)]
+    const kind = silent === undefined ? 'fires' : 'silent'
+    if (names.length === 0)
+      view.noted('no skill was loaded for the last message; /test not <skill> records that')
+    for (const name of names)
+      view.noted(
+        `${kind}: ${writeTest(session.reader.current.get(name), { kind, message: last.message }, skills)}`,
+      )
   }
 
   /** Says that a command hides a skill of the same name. */

@@ -28,6 +28,8 @@ export class ChatSession {
   readonly #options: ChatSessionOptions
   #conversation: Conversation
   #turns = 0
+  /** The last message that was typed, and the skills that were loaded before it. */
+  #last: { readonly message: string; readonly loaded: readonly string[] } | undefined
 
   private constructor(options: ChatSessionOptions, conversation: Conversation) {
     this.#options = options
@@ -76,10 +78,22 @@ export class ChatSession {
     }
   }
 
+  /** The last message of the person, and the skills that were loaded for it. */
+  get lastMessage(): { readonly message: string; readonly loaded: readonly string[] } | undefined {
+    if (this.#last === undefined) return undefined
+    const { message, loaded } = this.#last
+    return { message, loaded: this.#listLoaded().filter(name => !loaded.includes(name)) }
+  }
+
+  #listLoaded(): readonly string[] {
+    return this.#conversation.session.ledger.entries().map(({ name }) => name)
+  }
+
   /** Runs one turn. */
   async take(input: TurnInput, context: TurnContext): Promise<TurnOutcome> {
     const { view, signal } = context
     this.#turns++
+    if (typeof input === 'string') this.#last = { message: input, loaded: this.#listLoaded() }
     return await this.#attempt(context, async () => {
       let isWaiting = false
       for await (const event of this.#conversation.stream(input, { signal })) {

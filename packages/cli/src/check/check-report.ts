@@ -62,7 +62,7 @@ function withWholePath(finding: Diagnostic, { directory }: SkillReport): Diagnos
 }
 
 /** Whether somebody else may change the source of a report. */
-export function isReviewed({ source }: SkillReport, skills: SkillRuntime): boolean {
+export function isReviewed({ source }: Pick<SkillReport, 'source'>, skills: SkillRuntime): boolean {
   return skills.status().some(({ label, trust }) => label === source && trust === 'review')
 }
 

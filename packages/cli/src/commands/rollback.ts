@@ -11,6 +11,7 @@ import { EXIT_FINDINGS, UsageError } from '../terminal/exit-code.ts'
 import { paint, printLine, toTerminalLine } from '../terminal/output.ts'
 import { paintDiff } from '../terminal/paint-diff.ts'
 import { findProgramName, nameProgram } from '../terminal/program-name.ts'
+import { openMeasured } from '../trial/open-trial.ts'
 import { formatTime, showRevision } from './history.ts'
 
 interface RollbackFlags {
@@ -67,7 +68,24 @@ async function goBack(
     wanted = plan.to
   }
   const done = await rollBack(name, defined({ revision: wanted, confirmHidden }), skills)
-  return { json: done, text: () => [nameProgram(describe(done, DONE))] }
+  const scores = await listScores(done, config)
+  return { json: done, text: () => [nameProgram(describe(done, DONE)), ...scores] }
+}
+
+/** Returns what the tests of the restored revision gave when it was served. */
+async function listScores({ skill, to }: RollbackOutcome, config: Config): Promise<readonly string[]> {
+  const store = await openMeasured(config)
+  try {
+    const scores = store.listScores(skill).filter(({ revision }) => revision === to)
+    return scores.map(({ passed, total, model, at }) =>
+      paint(
+        'dim',
+        `  its tests: ${passed} of ${total} with ${toTerminalLine(model)}, ${formatTime(Date.parse(at))}`,
+      ),
+    )
+  } finally {
+    store.close()
+  }
 }
 
 type Words = Readonly<Record<'written' | 'pinned', string>>

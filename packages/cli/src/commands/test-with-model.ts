@@ -3,7 +3,9 @@ import { resolveModel } from '@skillstoke/agent'
 import {
   type AnswerColumn,
   type AnswerTrials,
+  estimateTriggers,
   type JobOptions,
+  listCompeting,
   planTriggerTrials,
   readCatalog,
   renderAnswerReport,
@@ -13,11 +15,13 @@ import {
   type TokenPrice,
   type TrialJob,
   type TrialStore,
+  type TriggerEstimate,
+  type TriggerTest,
   type TriggerTrials,
   toCost,
 } from '@skillstoke/author'
 import type { Digest, SkillRuntime } from '@skillstoke/core'
-import { shortDigest, toMessage } from '@skillstoke/core/internal'
+import { defined, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { isReviewed } from '../check/check-report.ts'
 import type { Config } from '../config/config.ts'
 import { ProgressLine } from '../fleet/progress-line.ts'
@@ -28,7 +32,7 @@ import { describeAnswers, describeTrials } from '../terminal/describe-trials.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { paint, printLine } from '../terminal/output.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
-import { createTrialAgent, openMeasured, openTrialSkills } from '../trial/open-trial.ts'
+import { createTrialAgent, nameModel, openMeasured, openTrialSkills } from '../trial/open-trial.ts'
 import type { TestedSkill } from './test.ts'
 
 /** How a model is asked. */
@@ -55,6 +59,8 @@ export interface ModelFlags {
 
 /** The result for one skill. */
 interface SkillResult {
+  /** How often the estimate from words agreed with the model. Null without runs. */
+  readonly agreement: TriggerEstimate['agreement']
   readonly triggers: TriggerTrials
   readonly answers?: AnswerTrials
   /** The score of the other revision. */
@@ -107,7 +113,7 @@ export async function testWithModel(
     if (result.triggers.stopped !== undefined) break
   }
   line.end()
-  return toAnswer(results, flags, store.fault)
+  return await toAnswer(results, flags, store.fault)
 }
 
 function toDisposable(store: TrialStore): TrialStore & Disposable {
@@ -121,7 +127,7 @@ async function testSkill(
   flags: ModelFlags,
   options: JobOptions,
 ): Promise<SkillResult | undefined> {
-  const model = [config.model.model, config.model.baseUrl].filter(Boolean).join(' at ')
+  const model = nameModel(config)
   const asked = { model, repeats: flags.repeats ?? 1 }
   await using opened = await open(skill.name, flags.revision, config, flags)
   const agent = createTrialAgent(opened.skills, config)
@@ -142,11 +148,24 @@ async function testSkill(
     flags.answers === true && triggers.stopped === undefined
       ? await testAnswers({ skill, tests }, config, { ...flags, ...asked }, rest)
       : undefined
+  const { agreement } = estimateTriggers(
+    listCompeting(opened.skills.forConversation(defined({ scope: config.scope }))),
+    {
+      ...tests,
+      triggers: withRates(triggers),
+    },
+  )
   return {
     triggers,
+    agreement,
     ...(answers === undefined ? {} : { answers }),
     ...(against === undefined ? {} : { against }),
   }
+}
+
+/** Returns the messages with the share of runs that loaded the skill. */
+function withRates({ trials }: TriggerTrials): readonly TriggerTest[] {
+  return trials.flatMap(each => (each.runs === 0 ? [] : { ...each, triggerRate: each.loads / each.runs }))
 }
 
 /** Opens the served revision of a skill, or another one after a question. */
@@ -217,7 +236,7 @@ async function testAnswers(
       ? undefined
       : await openTrialSkills({ config, runsScripts: true, revision: { skill: skill.name, digest } })
   const toColumn = (name: string, skills: SkillRuntime, without: readonly string[] = []): AnswerColumn => ({
-    ...{ name, agent: createTrialAgent(skills, config, without) },
+    ...{ name, agent: createTrialAgent(skills, config, { without, runsScripts: true }) },
     contents: `${skills.current.digest} ${without.join()}`,
   })
   const columns = [
@@ -273,6 +292,11 @@ async function toAnswer(
     text: function* () {
       for (const each of results) {
         yield* describeTrials(each.triggers, each.against)
+        if (each.agreement)
+          yield paint(
+            'dim',
+            `  the estimate from words agreed with the model on ${each.agreement.agreed} of ${each.agreement.of}`,
+          )
         if (each.answers !== undefined) yield* describeAnswers(each.answers)
       }
       if (report !== undefined) yield `wrote the answers to ${report}`

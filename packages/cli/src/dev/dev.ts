@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { MemoryConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
+import { runTriggerTrials, type SkillTests } from '@skillstoke/author'
 import type { SkillRuntime } from '@skillstoke/core'
-import { defined, toMessage } from '@skillstoke/core/internal'
+import { defined, Turns, toMessage } from '@skillstoke/core/internal'
 import { createSkillsServer } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
@@ -14,10 +15,12 @@ import { toAnswering } from '../skills/answering.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { countTokens, measureExactly } from '../skills/tokens.ts'
 import { ChatTerminal } from '../terminal/chat-terminal.ts'
-import { EXIT_OK } from '../terminal/exit-code.ts'
+import { summarizeTrials } from '../terminal/describe-trials.ts'
+import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
+import { createTrialAgent, nameModel, openMeasured } from '../trial/open-trial.ts'
 import { printCommands } from './command-printer.ts'
 import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
@@ -31,6 +34,9 @@ export interface DevFlags {
   readonly ask?: string
   /** Whether the demo agent takes a turn at the start and after each change. */
   readonly agent: boolean
+  /** Whether the model gets the messages of a saved skill after each save. */
+  readonly test?: boolean
+  readonly model?: string
 }
 
 // The default tenant of an agent. Only with this tenant, the id of a conversation is also the id of its session.
@@ -40,7 +46,12 @@ const TENANT = 'local'
  * Implements `stoke dev`: watches the skills, and serves a page, an API, an MCP endpoint and a demo agent. Runs until a
  * signal stops the command.
  */
-export async function dev(config: Config, { ask: question, agent: hasAgent }: DevFlags): Promise<number> {
+export async function dev(config: Config, flags: DevFlags): Promise<number> {
+  const { ask: question, agent: hasAgent } = flags
+  if (flags.test === true && flags.model === undefined)
+    throw new UsageError('--test sends messages to a model; name it with --model')
+  // A model that may cost money is asked only if the person wants it.
+  const asksItself = hasAgent && ((config.model.model ?? 'offline') === 'offline' || question !== undefined)
   let terminal: ChatTerminal | undefined
   const printAbove = (line = ''): void =>
     terminal === undefined ? printLine(line) : terminal.print(`${line}\n`)
@@ -94,10 +105,11 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     parts.defer(
       skills.subscribe(update => {
         print.update(update, findListeners(skills, playground))
-        if (hasAgent && update.changes.length > 0) turns.requestTurn(update)
+        if (asksItself && update.changes.length > 0) turns.requestTurn(update)
       }),
     )
-    parts.defer(printTests(skills, skills.forConversation(scope), printAbove))
+    const askModel = flags.test === true ? await createAskModel(skills, config, end.signal, parts) : undefined
+    parts.defer(printTests(skills, skills.forConversation(scope), printAbove, askModel))
     if (config.isInteractive) {
       const fix = new FixKey(skills, server.state.findings, printAbove)
       const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))
@@ -111,7 +123,7 @@ export async function dev(config: Config, { ask: question, agent: hasAgent }: De
     }
     print.addresses(server)
     printAbove(config.isInteractive ? KEYS : 'edit a skill and save it; press Ctrl-C to stop')
-    if (hasAgent) turns.requestTurn()
+    if (asksItself) turns.requestTurn()
     await untilAborted(end.signal)
   }
   terminal = undefined
@@ -125,6 +137,26 @@ async function noteOther(config: Config): Promise<void> {
   if (other === undefined) return
   const { url, pid } = other.file
   process.stderr.write(`note: process ${pid} already serves these folders at ${url}; this one is a second\n`)
+}
+
+/** Most model calls after one save. */
+const MAX_TEST_CALLS = 200
+
+/** Returns a function that sends the messages of a skill to the model, and describes the result in one line. */
+async function createAskModel(
+  skills: SkillRuntime,
+  config: Config,
+  signal: AbortSignal,
+  parts: Parts,
+): Promise<(tests: SkillTests) => Promise<string>> {
+  const store = await openMeasured(config)
+  parts.defer(() => store.close())
+  const asked = { agent: createTrialAgent(skills, config), model: nameModel(config) }
+  const turns = new Turns(1)
+  return tests =>
+    turns.run(async () =>
+      summarizeTrials(await runTriggerTrials(tests, asked, { store, signal, maxCalls: MAX_TEST_CALLS })),
+    )
 }
 
 /**

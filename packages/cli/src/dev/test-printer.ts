@@ -4,6 +4,7 @@ import {
   findCollisions,
   listCompeting,
   readTestsOf,
+  type SkillTests,
 } from '@skillstoke/author'
 import type { Skill, SkillReader, SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
@@ -16,12 +17,14 @@ const MAX_SKILLS = 10
 
 /**
  * After each save, prints the collisions that a new description causes, and what the words of the tests say about the
- * saved skill. Asks no model. Returns a function that stops printing.
+ * saved skill. Returns a function that stops printing.
+ * @param askModel sends the messages of a skill to a model, and describes the result. @default no model is asked
  */
 export function printTests(
   skills: SkillRuntime,
   { isInScope }: Pick<SkillReader, 'isInScope'>,
   print: (line: string) => void,
+  askModel?: (tests: SkillTests) => Promise<string>,
 ): () => void {
   return skills.subscribe(({ changes, previous, generation }) => {
     const saved = changes.flatMap(change => (change.kind === 'removed' ? [] : change.name))
@@ -36,7 +39,7 @@ export function printTests(
     if (redescribed.length > 0)
       for (const pair of findNewCollisions(redescribed, before, after)) print(summarizeCollision(pair))
     for (const skill of after.filter(({ name }) => saved.includes(name)))
-      void describeTests(skill, after, skills).then(
+      void describeTests(skill, after, skills, askModel).then(
         lines => {
           for (const line of lines) print(line)
         },
@@ -59,8 +62,11 @@ async function describeTests(
   skill: Skill,
   competing: readonly Skill[],
   skills: SkillRuntime,
+  askModel?: (tests: SkillTests) => Promise<string>,
 ): Promise<readonly string[]> {
   const tests = await readTestsOf(skill, skills)
-  const estimate = tests.triggers.length === 0 ? [] : [summarizeEstimate(estimateTriggers(competing, tests))]
-  return [...tests.faults.map(fault => formatDiagnostic(fault)), ...estimate]
+  const faults = tests.faults.map(fault => formatDiagnostic(fault))
+  if (tests.triggers.length === 0) return faults
+  const asked = askModel === undefined ? [] : [await askModel(tests)]
+  return [...faults, summarizeEstimate(estimateTriggers(competing, tests)), ...asked]
 }

@@ -9,9 +9,14 @@ import {
   type FolderPlace,
   MemoryDecisions,
 } from '@skillstoke/core/source'
+import { toCallSettings } from '../chat/tool-approval.ts'
+import { CONFIRMATIONS } from '../chat/tool-confirmation.ts'
 import type { Config } from '../config/config.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { countTokens } from '../skills/tokens.ts'
+
+/** Most model calls in one turn. */
+const MAX_STEPS = 8
 
 /** The skills of a trial. */
 export interface TrialSetting {
@@ -54,21 +59,33 @@ export async function openTrialSkills({
   return skills
 }
 
+/** What the agent of a trial may do. */
+interface TrialRights {
+  /** Names of skills that the model does not see. @default none */
+  readonly without?: readonly string[]
+  /** Whether scripts run, with the grants of their skill. @default false */
+  readonly runsScripts?: boolean
+}
+
 /** Creates the agent that gets the messages, with the catalog that new conversations get now. */
 export function createTrialAgent(
   skills: SkillRuntime,
   config: Config,
-  without: readonly string[] = [],
+  { without = [], runsScripts = false }: TrialRights = {},
 ): SkillAgent {
   const { scope } = config
-  const limited =
-    without.length === 0 ? scope : { ...scope, exclude: [...(scope?.exclude ?? []), ...without] }
+  const excluded = [...(scope?.exclude ?? []), ...without]
   return new SkillAgent({
-    skills,
-    model: resolveModel(config.model),
-    maxSteps: 8,
-    ...defined({ scope: limited }),
+    ...{ skills, model: resolveModel(config.model), maxSteps: MAX_STEPS },
+    // A call that waits for an approval ends the turn.
+    ...(runsScripts ? {} : { call: toCallSettings(CONFIRMATIONS) }),
+    ...defined({ scope: without.length === 0 ? scope : { ...scope, exclude: excluded } }),
   })
+}
+
+/** Returns the name of the model, for the cache and for people. */
+export function nameModel({ model: { model, baseUrl } }: Config): string {
+  return [model, baseUrl].filter(Boolean).join(' at ')
 }
 
 /** Opens what was measured in earlier runs. */

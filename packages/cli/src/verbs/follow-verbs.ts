@@ -44,11 +44,14 @@ function addDev(program: Command): void {
       '--model <name>',
       'model for the demo agent: a model of the --base-url server, or an AI SDK name such as "openai/gpt-5" (default: an offline model)',
     )
+    .option('--test', 'after each save, ask the model the messages that the save affects; needs --model')
     .option('--base-url <url>', 'OpenAI-compatible server, for example http://127.0.0.1:11434/v1')
     .addHelpText(
       'after',
       `
-Keys: h help, o open the page, r reload, c clear, d difference of the last change, a ask the agent, q quit.
+Keys: h help, o open the page, r reload, c clear, d difference of the last change, f fix findings, a ask the agent, q quit.
+
+A model other than the offline one is asked only by --ask, --test, the key a and the page.
 
 Examples:
   stoke dev

@@ -1,0 +1,40 @@
+import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { addTest, type NewTest, TESTS_FILE } from '@skillstoke/author'
+import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { quote } from '@skillstoke/core/internal'
+import { isReviewed } from '../check/check-report.ts'
+
+/**
+ * Writes a message of a conversation into the tests of a skill. Returns the path of the file.
+ * @throws {SkillError} READ_ONLY when the folder of the skill belongs to somebody else; INVALID_OPTION when the file cannot take the
+ * test
+ */
+export function writeTest(skill: Skill, test: NewTest, skills: SkillRuntime): string {
+  const { name, directory } = skill
+  if (directory === undefined || isReviewed(skill, skills))
+    throw new SkillError(
+      'READ_ONLY',
+      `the folder of ${quote(name)} belongs to another source, so no test is written there`,
+    )
+  const path = join(directory, TESTS_FILE)
+  // A link could lead out of the folder.
+  if (
+    [dirname(path), path].some(each => lstatSync(each, { throwIfNoEntry: false })?.isSymbolicLink() === true)
+  )
+    throw new SkillError('OUTSIDE_ROOT', `${path} is a link, so no test is written there`)
+  const added = addTest(readText(path), test)
+  if (!added.ok) throw new SkillError('INVALID_OPTION', `${path}: ${added.fault.message}; ${added.fault.fix}`)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, added.text)
+  return path
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw thrown
+  }
+}
