@@ -76,7 +76,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   scripts: ['core'],
   compat: ['core', 'scripts', 'sources'],
   agent: ['core', 'adapters'],
-  author: ['core', 'agent', 'scripts'],
+  author: ['core', 'agent'],
   mcp: ['core', 'sources'],
   fleet: ['core'],
   cli: ['core', 'sources', 'scripts', 'agent', 'author', 'mcp', 'fleet'],

@@ -1,7 +1,7 @@
 import { renderCatalog, type Skill } from '@skillstoke/core'
-import { isModelInvocable, quote } from '@skillstoke/core/internal'
+import { checkOptions, isModelInvocable, type KnownOptions, quote, whole } from '@skillstoke/core/internal'
 import { Likeness } from '../triggers/likeness.ts'
-import { type CheckOptions, type Reported, toFindings } from './check-skill.ts'
+import { type CheckOptions, KNOWN_CHECK_OPTIONS, type Reported, toFindings } from './check-skill.ts'
 import type { Finding } from './finding.ts'
 
 /** Tokens of the catalog that clients list whole: two percent of a context of 200,000 tokens. */
@@ -15,6 +15,8 @@ export interface CheckSetOptions extends CheckOptions {
   /** Maximum size of the catalog in tokens. If it is given, a larger catalog is a warning. @default 4,000, as a remark */
   readonly budget?: number
 }
+
+const KNOWN: KnownOptions<CheckSetOptions> = { ...KNOWN_CHECK_OPTIONS, budget: whole(1) }
 
 /**
  * Checks what concerns several skills. A finding about one of them has the path of its SKILL.md, and a finding about all of them
@@ -31,6 +33,7 @@ export interface CheckSetOptions extends CheckOptions {
  * ```
  */
 export function checkSet(skills: readonly Skill[], options: CheckSetOptions = {}): readonly Finding[] {
+  checkOptions('checkSet()', options, KNOWN)
   const listed = skills.filter(isModelInvocable)
   return toFindings([...findSimilar(listed), ...checkSize(listed, options)], options)
 }

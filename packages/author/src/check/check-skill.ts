@@ -1,5 +1,5 @@
 import { type Diagnostic, validateSkill } from '@skillstoke/core'
-import { findNearest, quote } from '@skillstoke/core/internal'
+import { checkOptions, findNearest, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { CheckedSkill, type SkillToCheck } from './checked-skill.ts'
 import { findCoreEdit } from './core-edits.ts'
 import type { Finding } from './finding.ts'
@@ -51,6 +51,13 @@ export interface CheckOptions {
   readonly today?: string
 }
 
+export const KNOWN_CHECK_OPTIONS: KnownOptions<CheckOptions> = {
+  profiles: true,
+  severities: true,
+  countTokens: true,
+  today: true,
+}
+
 /** The rules, in the order in which they run. */
 const RULES: readonly Rule[] = [
   ...[checkSecondBlock, checkFieldNames, checkToolForms, checkDescription],
@@ -78,6 +85,7 @@ export async function checkSkill(
   given: SkillToCheck,
   options: CheckOptions = {},
 ): Promise<readonly Finding[]> {
+  checkOptions('checkSkill()', options, KNOWN_CHECK_OPTIONS)
   const skill = new CheckedSkill(given)
   const { profiles = [] } = options
   const context: RuleContext = {

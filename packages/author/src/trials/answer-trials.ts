@@ -1,9 +1,9 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import { digestOf } from '@skillstoke/core/internal'
+import { checkOptions, digestOf, type KnownOptions, whole } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 import { generateText, type LanguageModel } from 'ai'
 import type { AnswerTest, Expectation, SkillTests } from '../evals/skill-tests.ts'
-import { type JobOptions, type JobReport, runJobs } from './run-jobs.ts'
+import { type JobOptions, type JobReport, KNOWN_JOB_OPTIONS, runJobs } from './run-jobs.ts'
 import type { TrialRun } from './trial.ts'
 
 /** One way to answer: without the skill, with the served revision, or with the working text. */
@@ -48,8 +48,15 @@ export interface AnswerOptions extends JobOptions {
   readonly repeats?: number
 }
 
+const KNOWN: KnownOptions<AnswerOptions> = {
+  ...KNOWN_JOB_OPTIONS,
+  ...{ columns: true, model: true, judge: true },
+  repeats: whole(1),
+}
+
 /** Sends each message to each column, and compares the answers with the expectations. */
 export async function runAnswerTrials(tests: SkillTests, options: AnswerOptions): Promise<AnswerTrials> {
+  checkOptions('runAnswerTrials()', options, KNOWN)
   const { columns, repeats = 1, model, judge, signal } = options
   const jobs = tests.answers.flatMap(({ message }) =>
     columns.flatMap(({ agent, contents }) =>

@@ -1,9 +1,9 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import { digestOf } from '@skillstoke/core/internal'
+import { checkOptions, digestOf } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 import type { SkillTests, TriggerTest } from '../evals/skill-tests.ts'
 import { toInterval } from './interval.ts'
-import { type JobOptions, type JobReport, runJobs, type TrialJob } from './run-jobs.ts'
+import { type JobOptions, type JobReport, KNOWN_JOB_OPTIONS, runJobs, type TrialJob } from './run-jobs.ts'
 
 /** Who is asked, and how often. */
 export interface AskedModel {
@@ -68,12 +68,32 @@ export function readCatalog(agent: SkillAgent): string {
 /**
  * Sends each message to a model in a conversation of its own, and records which skills the model loads. Each turn ends with the
  * first load. Messages that were sent before, with the same catalog and the same model, are not sent again.
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+ * import { readSkillTests } from '@skillstoke/author'
+ * import { openTrialStore, runTriggerTrials } from '@skillstoke/author/trials'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const agent = new SkillAgent({ skills, model: createOfflineModel() })
+ * const text = 'fires: [Use the skill "support-pdf".]'
+ * const tests = readSkillTests('support-pdf', [{ path: 'evals/tests.yaml', text }])
+ * const store = await openTrialStore('./tests.sqlite')
+ * const { signal } = new AbortController()
+ * const { passed, total } = await runTriggerTrials(tests, { agent, model: 'offline' }, { store, signal })
+ * console.log(`${passed} of ${total}`) // prints 1 of 1
+ * store.close()
+ * ```
  */
 export async function runTriggerTrials(
   tests: SkillTests,
   asked: AskedModel,
   options: JobOptions,
 ): Promise<TriggerTrials> {
+  checkOptions('runTriggerTrials()', options, KNOWN_JOB_OPTIONS)
   const { repeats = 1 } = asked
   const { runs, ...report } = await runJobs(planTriggerTrials(tests, asked), options)
   const trials = labelled(tests).map((test, index): TriggerTrial => {

@@ -1,7 +1,8 @@
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, parse, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { type CheckedPath, type CheckOptions, checkSkill, toFindings } from '@skillstoke/author'
+import { type CheckOptions, checkSkill } from '@skillstoke/author'
+import { type CheckedPath, toFindings } from '@skillstoke/author/internal'
 import {
   createSkillRuntime,
   type Diagnostic,

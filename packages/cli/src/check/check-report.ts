@@ -6,12 +6,11 @@ import {
   type Finding,
   type OtherSkill,
   type SkillToCheck,
-  toFindings,
 } from '@skillstoke/author'
+import { toFindings } from '@skillstoke/author/internal'
 import type { Diagnostic, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { checkCapabilities, decodeText, decodeUnmarkedText, mayBeImported } from '@skillstoke/core/internal'
-import { scanScripts } from '@skillstoke/scripts'
-import { readNewestBytes } from '../skills/answering.ts'
+import { readNewestBytes } from '../skills/read-newest.ts'
 
 /** Where a folder of skills is checked. */
 export interface CheckSetting extends CheckOptions {
@@ -102,6 +101,8 @@ async function findScriptFaults(
     digest,
     text: mayBeImported(path) ? decodeUnmarkedText(await skills.readFile(skill, path)) : '',
   }))
+  // Loaded only here, because the parser of scripts is large.
+  const { scanScripts } = await import('@skillstoke/scripts')
   const { diagnostics } = await scanScripts(skill.name, await Promise.all(texts))
   return [...diagnostics, ...checkCapabilities(skill)].map(each => ({
     ...each,

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { type Collision, findCollisions, listCompeting } from '@skillstoke/author'
+import { type Collision, findCollisions } from '@skillstoke/author'
+import { listCompeting } from '@skillstoke/author/internal'
 import type { Skill } from '@skillstoke/core'
 import { defined, describeNewCapabilities, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { openWriteLock } from '@skillstoke/core/node'

@@ -1,22 +1,19 @@
 import { isAbsolute, relative } from 'node:path'
+import { type CheckOptions, checkSet, type Finding, type Profile } from '@skillstoke/author'
 import {
   type CheckedPath,
-  type CheckOptions,
-  checkSet,
   countFindings,
-  type Finding,
   type FindingCounts,
-  type Profile,
   type ReportFormat,
   renderReport,
-} from '@skillstoke/author'
+} from '@skillstoke/author/internal'
 import { defined } from '@skillstoke/core/internal'
 import { type CheckedFolder, checkPath, isFailed } from '../check/check-paths.ts'
 import { type FixedFile, planFixes, toPatch, writeFixes } from '../check/fix-files.ts'
 import { readChanges, type TokenChange } from '../check/since-revision.ts'
 import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
-import { readNewestBytes } from '../skills/answering.ts'
+import { readNewestBytes } from '../skills/read-newest.ts'
 import { countTokens } from '../skills/tokens.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'

@@ -1,4 +1,5 @@
-import { type Collision, findCollisions, listCompeting, readTestsOf } from '@skillstoke/author'
+import { type Collision, findCollisions } from '@skillstoke/author'
+import { listCompeting, readTestsOf } from '@skillstoke/author/internal'
 import { defined } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { openSkills } from '../skills/open-skills.ts'

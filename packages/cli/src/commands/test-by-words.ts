@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { estimateTriggers, listCompeting, rankSkills, withBodies } from '@skillstoke/author'
+import { estimateTriggers } from '@skillstoke/author'
+import { listCompeting, rankSkills, withBodies } from '@skillstoke/author/internal'
 import type { SkillReader } from '@skillstoke/core'
 import type { Answer } from '../terminal/answer.ts'
 import { describeEstimate, describeRanking } from '../terminal/describe-estimate.ts'

@@ -1,25 +1,21 @@
 import { writeFile } from 'node:fs/promises'
 import { resolveModel } from '@skillstoke/agent'
+import { estimateTriggers, type TriggerEstimate, type TriggerTest } from '@skillstoke/author'
+import { listCompeting } from '@skillstoke/author/internal'
 import {
   type AnswerColumn,
   type AnswerTrials,
-  estimateTriggers,
+  estimateTrials,
   type JobOptions,
-  listCompeting,
-  planTriggerTrials,
-  readCatalog,
   renderAnswerReport,
   runAnswerTrials,
   runTriggerTrials,
   type Score,
   type TokenPrice,
-  type TrialJob,
+  type TrialEstimate,
   type TrialStore,
-  type TriggerEstimate,
-  type TriggerTest,
   type TriggerTrials,
-  toCost,
-} from '@skillstoke/author'
+} from '@skillstoke/author/trials'
 import type { Digest, SkillRuntime } from '@skillstoke/core'
 import { defined, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { isReviewed } from '../check/check-report.ts'
@@ -74,10 +70,6 @@ interface Opened {
 }
 
 const DEFAULT_MAX_CALLS = 500
-/** Tokens of an answer, for the estimate. A trigger case ends with the first tool call. */
-const ANSWER_TOKENS = 60
-/** Tokens of the definitions of the tools, for the estimate. */
-const TOOL_TOKENS = 400
 /** The revision that was served before the present one. */
 const LAST_GOOD = 'last-good'
 
@@ -131,8 +123,8 @@ async function testSkill(
   const asked = { model, repeats: flags.repeats ?? 1 }
   await using opened = await open(skill.name, flags.revision, config, flags)
   const agent = createTrialAgent(opened.skills, config)
-  if (flags.json !== true)
-    printLine(describePlan(planTriggerTrials(tests, { agent, ...asked }), readCatalog(agent), flags, options))
+  const estimate = estimateTrials(tests, { agent, ...asked }, { ...options, countTokens })
+  if (flags.json !== true) printLine(describePlan(estimate, flags, options.maxCalls ?? DEFAULT_MAX_CALLS))
   if (flags.dryRun === true) return undefined
   const triggers = await runTriggerTrials(tests, { agent, ...asked }, options)
   const { passed, total } = triggers
@@ -255,26 +247,16 @@ async function testAnswers(
 
 /** Returns the line that says what a run will cost at most. */
 function describePlan(
-  jobs: readonly TrialJob[],
-  catalog: string,
-  { price, answers }: ModelFlags,
-  { store, maxCalls = DEFAULT_MAX_CALLS }: JobOptions,
+  { calls, known, inputTokens, cost }: TrialEstimate,
+  { answers }: ModelFlags,
+  maxCalls: number,
 ): string {
-  const wanted = jobs.filter(({ key }) => store.findRun(key) === undefined)
-  const calls = Math.min(wanted.length, maxCalls)
-  const shared = countTokens(catalog) + TOOL_TOKENS
-  const inputTokens = wanted
-    .slice(0, calls)
-    .reduce((sum, { message }) => sum + shared + countTokens(message), 0)
-  const cost =
-    price === undefined
-      ? ''
-      : `, about $${toCost({ inputTokens, outputTokens: calls * ANSWER_TOKENS }, price).toFixed(2)}`
-  const known = jobs.length - wanted.length
+  const money = cost === undefined ? '' : `, about $${cost.toFixed(2)}`
   const rest = answers === true ? ', and the answers' : ''
+  const tokens = inputTokens.toLocaleString('en')
   return paint(
     'dim',
-    `will ask about ${calls} times (${known} known): about ${inputTokens.toLocaleString('en')} tokens${cost}${rest}; at most ${maxCalls} calls`,
+    `will ask about ${calls} times (${known} known): about ${tokens} tokens${money}${rest}; at most ${maxCalls} calls`,
   )
 }
 

@@ -1,13 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
-import {
-  listCompeting,
-  readSkillTests,
-  readTestsOf,
-  type SkillTests,
-  toTriggerEvals,
-} from '@skillstoke/author'
+import { readSkillTests, type SkillTests, toTriggerEvals } from '@skillstoke/author'
+import { listCompeting, readTestsOf } from '@skillstoke/author/internal'
 import type { Skill } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'

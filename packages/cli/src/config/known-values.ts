@@ -1,7 +1,8 @@
 // Values from other packages, for help texts and option checks. `scripts/bundle.ts` copies these values into the
 // command line, so that `stoke --help` loads no other package. Export only plain values here, because an instance of a
 // copied class is not an instance of the original class.
-export { PROFILES, REPORT_FORMATS, SKILL_TEMPLATES } from '@skillstoke/author'
+export { PROFILES } from '@skillstoke/author'
+export { REPORT_FORMATS, SKILL_TEMPLATES } from '@skillstoke/author/internal'
 export {
   CALL_TIMEOUT_MS,
   CAPABILITY_FORMS,

@@ -1,11 +1,5 @@
-import {
-  type Collision,
-  estimateTriggers,
-  findCollisions,
-  listCompeting,
-  readTestsOf,
-  type SkillTests,
-} from '@skillstoke/author'
+import { type Collision, estimateTriggers, findCollisions, type SkillTests } from '@skillstoke/author'
+import { listCompeting, readTestsOf } from '@skillstoke/author/internal'
 import type { Skill, SkillReader, SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { summarizeCollision } from '../terminal/describe-collision.ts'

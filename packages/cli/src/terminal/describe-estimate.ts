@@ -1,11 +1,5 @@
-import type {
-  Advice,
-  MessageRanking,
-  TriggerCase,
-  TriggerEstimate,
-  Verdict,
-  VerdictCounts,
-} from '@skillstoke/author'
+import type { Advice, TriggerCase, TriggerEstimate, Verdict, VerdictCounts } from '@skillstoke/author'
+import type { MessageRanking } from '@skillstoke/author/internal'
 import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
 
 const MAX_CASES = 20

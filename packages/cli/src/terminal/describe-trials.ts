@@ -1,4 +1,4 @@
-import type { AnswerTrials, Score, TriggerTrial, TriggerTrials } from '@skillstoke/author'
+import type { AnswerTrials, Score, TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
 import { shortDigest } from '@skillstoke/core/internal'
 import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
 

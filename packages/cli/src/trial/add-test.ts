@@ -1,6 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { addTest, type NewTest, TESTS_FILE } from '@skillstoke/author'
+import { addTest, type NewTest } from '@skillstoke/author'
+import { TESTS_FILE } from '@skillstoke/author/internal'
 import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
 import { isReviewed } from '../check/check-report.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { resolveModel, SkillAgent } from '@skillstoke/agent'
-import { openTrialStore, type TrialStore } from '@skillstoke/author'
+import { openTrialStore, type TrialStore } from '@skillstoke/author/trials'
 import type { SkillRuntime } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import {

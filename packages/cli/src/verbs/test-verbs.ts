@@ -1,4 +1,4 @@
-import type { TokenPrice } from '@skillstoke/author'
+import type { TokenPrice } from '@skillstoke/author/trials'
 import { type Command, InvalidArgumentError } from 'commander'
 import { act } from './act.ts'
 import { parseCount, withScopeOptions, withSharedOptions } from './verb-options.ts'
