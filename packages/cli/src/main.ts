@@ -78,6 +78,7 @@ Examples:
   stoke chat                     talk with an agent that uses the skills, while you edit them
   stoke mcp --root ./skills      serve the skills to an MCP client over standard input and output
   stoke list                     list all skills, including broken ones
+  stoke test pdf                 estimate from words which messages load a skill
   stoke run git.status           run a command of a skill with its newest code
   stoke why pdf                  show where a skill stopped on its way to a conversation
   stoke pending                  list the changes that wait for approval
