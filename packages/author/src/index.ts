@@ -32,8 +32,8 @@ export { readSkillTests, type TestText } from './evals/read-skill-tests.ts'
 export { type AddedTest, addTest, type NewTest, toTriggerEvals } from './evals/write-tests.ts'
 
 // Estimates from words, without a model: which message loads which skill, and which skills collide.
-export type { Advice } from './triggers/advice.ts'
 export {
+  type AdviceKind,
   estimateTriggers,
   type SharedWords,
   type TriggerCase,

@@ -16,5 +16,6 @@ export {
   type ReportFormat,
   renderReport,
 } from './report/reports.ts'
+export { ADVICE_KINDS } from './triggers/estimate-triggers.ts'
 export { type MessageRanking, rankSkills } from './triggers/rank-skills.ts'
 export { listCompeting, readTestsOf, withBodies } from './triggers/tested-skills.ts'

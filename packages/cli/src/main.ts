@@ -89,6 +89,7 @@ Examples:
   stoke mcp --root ./skills      serve the skills to an MCP client over standard input and output
   stoke list                     list all skills, including broken ones
   stoke check                    report what is wrong with the skills, and how to correct it
+  stoke test pdf                 estimate from words which messages load a skill
   stoke run git.status           run a command of a skill with its newest code
   stoke why pdf                  show where a skill stopped on its way to a conversation
   stoke doctor                   show what is wrong with this setup, and how to mend it

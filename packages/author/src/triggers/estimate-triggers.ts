@@ -1,13 +1,20 @@
 import type { SkillTests, TriggerKind, TriggerTest } from '../evals/skill-tests.ts'
 import { contentStems, spellings } from '../words/content-words.ts'
 import { isEnglish } from '../words/rarity.ts'
-import { type Advice, giveAdvice } from './advice.ts'
 import { type RankedSkill, SkillIndex } from './skill-index.ts'
 import { type TriggerSkill, wordsOf } from './skill-words.ts'
 
 /** What the words of a message say about a skill. The estimate asks no model, so no verdict is a pass. */
 export const VERDICTS = ['likely', 'unsure', 'no match in words', 'not estimated'] as const
 export type Verdict = (typeof VERDICTS)[number]
+
+/**
+ * What an author can do about a message, the cheapest first. `add-words`: the instructions have words of a missed message
+ * that the description has not. `won-by-other`: another skill has more words of it. `near-miss`: the description shares
+ * words with a message that should not load the skill.
+ */
+export const ADVICE_KINDS = ['add-words', 'won-by-other', 'near-miss'] as const
+export type AdviceKind = (typeof ADVICE_KINDS)[number]
 
 /** A skill, and the words that it shares with a message: the two to four most important ones. */
 export interface SharedWords {
@@ -36,6 +43,8 @@ export interface TriggerCase extends TriggerTest {
   /** The best skill, and the next one. */
   readonly winner: SharedWords | null
   readonly runnerUp: SharedWords | null
+  /** Empty if the verdict is the wanted one. */
+  readonly advice: readonly AdviceKind[]
 }
 
 /** How many messages of one kind have each verdict. */
@@ -48,15 +57,17 @@ export interface TriggerEstimate {
   readonly counts: Readonly<Record<TriggerKind, VerdictCounts>>
   /** Share of the words of the fires that come from the name or the description. Null without fires. */
   readonly copiedShare: number | null
+  /** True if the fires repeat so much of the description that they are easier than real messages. */
+  readonly isCopied: boolean
   /** How often the verdict agrees with real runs. Null if no run is known. */
   readonly agreement: { readonly agreed: number; readonly of: number } | null
-  readonly advice: readonly Advice[]
 }
 
 const LIKELY_SCORE = 10
 const LEAST_SCORE = 5
 const LAST_RANK = 3
 const MAX_WORDS = 4
+const MAX_COPIED_SHARE = 0.6
 
 /**
  * Estimates from words alone which messages would load a skill. Compares the messages with the names and descriptions of
@@ -76,53 +87,65 @@ const MAX_WORDS = 4
 export function estimateTriggers(skills: readonly TriggerSkill[], tests: SkillTests): TriggerEstimate {
   const skill = skills.find(({ name }) => name === tests.skill)
   const cases = skill === undefined ? [] : tests.triggers.map(test => estimate(test, skill, skills))
-  const fires = cases.filter(({ kind }) => kind === 'fires')
+  const [fires, silent] = [cases.filter(isFire), cases.filter(each => !isFire(each))]
   const copiedShare =
-    fires.length === 0
-      ? null
-      : shareOf(
-          fires.map(({ message }) => message),
-          skill,
-        )
+    skill && fires.length > 0 ? shareOf(fires.map(each => each.message).join('\n'), skill) : null
   return {
     skill: tests.skill,
     cases,
-    counts: {
-      fires: countVerdicts(fires),
-      silent: countVerdicts(cases.filter(({ kind }) => kind === 'silent')),
-    },
+    counts: { fires: countVerdicts(fires), silent: countVerdicts(silent) },
     copiedShare,
+    isCopied: (copiedShare ?? 0) > MAX_COPIED_SHARE,
     agreement: findAgreement(cases),
-    advice: giveAdvice(cases, copiedShare),
   }
 }
 
+function isFire({ kind }: TriggerTest): boolean {
+  return kind === 'fires'
+}
+
 function estimate(test: TriggerTest, skill: TriggerSkill, skills: readonly TriggerSkill[]): TriggerCase {
+  const { message } = test
   const index = SkillIndex.of(skills)
-  const ranked = index.rank(test.message)
-  const place = ranked.findIndex(each => each.skill === skill)
-  const own = ranked[place]
+  const ranked = index.rank(message)
+  const own = ranked.find(each => each.skill === skill)
   const score = own?.score ?? 0
-  const rank = own === undefined ? null : place + 1
-  const best = ranked.find(each => each.skill !== skill)?.score ?? 0
-  const bodyPlace =
-    skill.body === undefined ? -1 : index.rank(test.message, true).findIndex(each => each.skill === skill)
-  const isEstimated = isEnglish(test.message) && isEnglish(skill.description)
-  return {
+  const rank = rankOf(skill, ranked)
+  const isEstimated = isEnglish(message) && isEnglish(skill.description)
+  const found = {
     ...test,
     verdict: isEstimated ? judge(rank, score) : 'not estimated',
-    ...{ score, rank, margin: score - best, words: own?.words ?? [] },
-    bodyRank: bodyPlace === -1 ? null : bodyPlace + 1,
-    ...findOtherWords(test.message, skill, index),
-    overlap: shareOf([test.message], skill),
+    score,
+    rank,
+    margin: score - (ranked.find(each => each !== own)?.score ?? 0),
+    words: own?.words ?? [],
+    bodyRank: skill.body === undefined ? null : rankOf(skill, index.rank(message, true)),
+    ...findOtherWords(message, skill, index),
+    overlap: shareOf(message, skill),
     winner: toShared(ranked[0]),
     runnerUp: toShared(ranked[1]),
-  }
+  } as const
+  return { ...found, advice: adviseAbout(found) }
+}
+
+function rankOf(skill: TriggerSkill, ranked: readonly RankedSkill[]): number | null {
+  const place = ranked.findIndex(each => each.skill === skill)
+  return place === -1 ? null : place + 1
 }
 
 function judge(rank: number | null, score: number): Verdict {
   if (rank === 1 && score >= LIKELY_SCORE) return 'likely'
   return rank === null || rank > LAST_RANK || score < LEAST_SCORE ? 'no match in words' : 'unsure'
+}
+
+function adviseAbout(found: Omit<TriggerCase, 'advice'>): readonly AdviceKind[] {
+  const { verdict, bodyWords, rank, winner } = found
+  if (verdict === 'not estimated' || isFire(found) === (verdict === 'likely')) return []
+  if (!isFire(found)) return verdict === 'likely' ? ['near-miss'] : []
+  return [
+    ...(bodyWords.length > 0 ? (['add-words'] as const) : []),
+    ...(winner !== null && rank !== 1 ? (['won-by-other'] as const) : []),
+  ]
 }
 
 function findOtherWords(
@@ -140,10 +163,9 @@ function findOtherWords(
   }
 }
 
-function shareOf(messages: readonly string[], skill: TriggerSkill | undefined): number {
-  const words = messages.flatMap(contentStems)
-  if (skill === undefined || words.length === 0) return 0
-  return words.filter(word => wordsOf(skill).counts.has(word)).length / words.length
+function shareOf(message: string, skill: TriggerSkill): number {
+  const words = contentStems(message)
+  return words.filter(word => wordsOf(skill).counts.has(word)).length / (words.length || 1)
 }
 
 function countVerdicts(cases: readonly TriggerCase[]): VerdictCounts {
@@ -158,6 +180,6 @@ function findAgreement(cases: readonly TriggerCase[]): TriggerEstimate['agreemen
   return known.length === 0 ? null : { agreed: agreed.length, of: known.length }
 }
 
-export function toShared(ranked: RankedSkill | undefined): SharedWords | null {
+function toShared(ranked: RankedSkill | undefined): SharedWords | null {
   return ranked === undefined ? null : { skill: ranked.skill.name, words: ranked.words.slice(0, MAX_WORDS) }
 }

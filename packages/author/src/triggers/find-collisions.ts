@@ -85,39 +85,34 @@ export function findCollisions(
       : asked.flatMap((skill, place) =>
           likeness.findLike(skill, SIMILAR).filter(({ b }) => !asked.slice(0, place).includes(b)),
         )
-  const index = SkillIndex.of(skills)
+  const findFirst = (message: string): TriggerSkill | undefined =>
+    SkillIndex.of(skills).rank(message)[0]?.skill
+  const fires = new Map(
+    tests.map(({ skill, triggers }) => [skill, triggers.filter(({ kind }) => kind === 'fires')]),
+  )
+  const findLost = (skill: TriggerSkill, other: TriggerSkill): readonly LostMessage[] =>
+    (fires.get(skill.name) ?? [])
+      .filter(({ message }) => findFirst(message) === other)
+      .map(({ message }) => ({ message, meantFor: skill.name, first: other.name }))
   return pairs
-    .map(pair => describe(pair, likeness, message => index.rank(message)[0]?.skill, tests))
+    .map(pair => describe(pair, likeness, findLost))
     .sort((a, b) => Number('settledBy' in a) - Number('settledBy' in b) || b.cosine - a.cosine)
 }
 
 function describe(
   { cosine, ...pair }: SimilarPair,
   likeness: Likeness,
-  findFirst: (message: string) => TriggerSkill | undefined,
-  tests: readonly SkillTests[],
+  findLost: (skill: TriggerSkill, other: TriggerSkill) => readonly LostMessage[],
 ): Collision {
   const [a, b] = compareText(pair.a.name, pair.b.name) < 0 ? [pair.a, pair.b] : [pair.b, pair.a]
   const isEqual = a.name === b.name || a.description === b.description
   const kind = isEqual ? 'equal' : cosine >= FIGHT ? 'fight' : 'similar'
+  const skills = [describeSide(a, b, likeness), describeSide(b, a, likeness)] as const
   const shared = findWords(a, b, true, likeness).slice(0, MAX_SHARED)
-  const [ofA, ofB] = [
-    [a, b],
-    [b, a],
-  ].map(([skill, other]) => describeSide(skill as TriggerSkill, other as TriggerSkill, likeness)) as [
-    CollidingSkill,
-    CollidingSkill,
-  ]
-  const lostMessages = [a, b].flatMap((skill): readonly LostMessage[] => {
-    const other = skill === a ? b : a
-    const own = tests.filter(each => each.skill === skill.name).flatMap(({ triggers }) => triggers)
-    return own
-      .filter(({ kind, message }) => kind === 'fires' && findFirst(message) === other)
-      .map(({ message }) => ({ message, meantFor: skill.name, first: other.name }))
-  })
+  const lostMessages = [...findLost(a, b), ...findLost(b, a)]
   const settledBy = findNamingSentence(a, b) ?? findNamingSentence(b, a)
-  const rest = settledBy === undefined ? { suggestion: suggest(kind, ofA, ofB) } : { settledBy }
-  return { kind, cosine, skills: [ofA, ofB], shared, lostMessages, ...rest }
+  const rest = settledBy === undefined ? { suggestion: suggest(kind, skills) } : { settledBy }
+  return { kind, cosine, skills, shared, lostMessages, ...rest }
 }
 
 function describeSide(skill: TriggerSkill, other: TriggerSkill, likeness: Likeness): CollidingSkill {
@@ -140,7 +135,7 @@ function findWords(
     .map(([word]) => spelled.get(word) ?? word)
 }
 
-function suggest(kind: CollisionKind, a: CollidingSkill, b: CollidingSkill): string {
+function suggest(kind: CollisionKind, [a, b]: Collision['skills']): string {
   if (kind === 'equal') return 'keep one of the two, or say in each description what only that skill does'
   const cases = b.only.length > 0 ? b.only.slice(0, 2).join(' and ') : '...'
   return `say in the description of ${a.name} when the other one is meant, for example "For ${cases}, use ${b.name}."`

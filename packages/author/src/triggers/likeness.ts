@@ -1,6 +1,5 @@
-import { contentStems } from '../words/content-words.ts'
 import { rarityBeside, rarityOf } from '../words/rarity.ts'
-import type { TriggerSkill } from './skill-words.ts'
+import { countStems, type TriggerSkill } from './skill-words.ts'
 
 /** Two skills with similar names and descriptions. */
 export interface SimilarPair {
@@ -51,27 +50,36 @@ export class Likeness {
   }
 
   vectorOf(skill: TriggerSkill): WordVector {
-    const own = this.#ofSource.get(skill.source)
     const vector = new Map<string, number>()
+    const length = this.#weigh(skill, (word, weight) => vector.set(word, weight))
+    for (const [word, weight] of vector) vector.set(word, weight / length)
+    return vector
+  }
+
+  /** Finds the skills that are like one skill. Makes no vectors of the others, because that takes long. */
+  findLike(skill: TriggerSkill, least: number): readonly SimilarPair[] {
+    const own = this.vectorOf(skill)
+    return this.#skills.flatMap(other => {
+      let product = 0
+      const length = this.#weigh(other, (word, weight) => {
+        product += weight * (own.get(word) ?? 0)
+      })
+      const cosine = product / length
+      return other === skill || cosine < least ? [] : [{ a: skill, b: other, cosine }]
+    })
+  }
+
+  /** Passes the weight of each word of a skill. Returns the length of their vector. */
+  #weigh(skill: TriggerSkill, take: (word: string, weight: number) => void): number {
+    const own = this.#ofSource.get(skill.source)
     let squares = 0
     for (const [word, count] of countWords(skill)) {
       const rarity = Math.min(this.#rarity.get(word) ?? 0, own?.get(word) ?? Number.POSITIVE_INFINITY)
       const weight = (1 + Math.log(count)) * rarity
       squares += weight ** 2
-      vector.set(word, weight)
+      take(word, weight)
     }
-    const length = Math.sqrt(squares) || 1
-    for (const [word, weight] of vector) vector.set(word, weight / length)
-    return vector
-  }
-
-  /** Finds the skills that are like one skill. */
-  findLike(skill: TriggerSkill, least: number): readonly SimilarPair[] {
-    const own = this.vectorOf(skill)
-    return this.#skills.flatMap(other => {
-      const cosine = other === skill ? 0 : dot(own, this.vectorOf(other))
-      return cosine < least ? [] : [{ a: skill, b: other, cosine }]
-    })
+    return Math.sqrt(squares) || 1
   }
 
   /**
@@ -139,12 +147,7 @@ function dot(a: WordVector, b: WordVector): number {
 function countWords(skill: TriggerSkill): ReadonlyMap<string, number> {
   const known = counted.get(skill)
   if (known !== undefined) return known
-  const counts = new Map<string, number>()
-  const add = (text: string, weight: number): void => {
-    for (const word of contentStems(text)) counts.set(word, (counts.get(word) ?? 0) + weight)
-  }
-  add(skill.name, NAME_WEIGHT)
-  add(skill.description, 1)
+  const counts = countStems(skill.name, NAME_WEIGHT, skill.description)
   counted.set(skill, counts)
   return counts
 }

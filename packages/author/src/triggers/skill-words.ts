@@ -20,7 +20,6 @@ export interface SkillWords {
   readonly excluded: ReadonlySet<string>
   /** Words of the first part of the instructions, with their counts. */
   readonly body: ReadonlyMap<string, number>
-  readonly bodyLength: number
 }
 
 const NAME_WEIGHT = 3
@@ -32,23 +31,21 @@ export function wordsOf(skill: TriggerSkill): SkillWords {
   const found = known.get(skill)
   if (found !== undefined) return found
   const { positive, negative } = cutNegativeClauses(skill.description)
-  const counts = new Map<string, number>()
-  let length = 0
-  for (const [text, weight] of [
-    [skill.name, NAME_WEIGHT],
-    [positive, 1],
-  ] as const)
-    length += addWords(text, weight, counts)
-  const body = new Map<string, number>()
-  const bodyLength = addWords(skill.body?.slice(0, MAX_BODY_CHARACTERS) ?? '', 1, body)
-  const made = { counts, length, excluded: new Set(negative.flatMap(contentStems)), body, bodyLength }
+  const counts = countStems(skill.name, NAME_WEIGHT, positive)
+  const made = {
+    counts,
+    length: counts.values().reduce((sum, count) => sum + count, 0),
+    excluded: new Set(negative.flatMap(contentStems)),
+    body: countStems('', 0, skill.body?.slice(0, MAX_BODY_CHARACTERS) ?? ''),
+  }
   known.set(skill, made)
   return made
 }
 
-/** Returns the weighted number of words. */
-function addWords(text: string, weight: number, counts: Map<string, number>): number {
-  const words = contentStems(text)
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + weight)
-  return words.length * weight
+/** Counts the stems of a name, each with a weight, and of another text. */
+export function countStems(name: string, nameWeight: number, text: string): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const word of contentStems(name)) counts.set(word, (counts.get(word) ?? 0) + nameWeight)
+  for (const word of contentStems(text)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return counts
 }

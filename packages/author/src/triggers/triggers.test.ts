@@ -106,37 +106,41 @@ describe('estimateTriggers()', () => {
     expect(agreement).toEqual({ agreed: 2, of: 3 })
   })
 
-  test('gives advice in the order: words of the instructions, the other skill, near misses, copied words', () => {
-    const { advice } = estimateTriggers(
+  test('gives advice about messages whose verdict is not the wanted one', () => {
+    const { cases } = estimateTriggers(
       SKILLS,
       testsOf(`
 fires:
   - Please complete this PDF invoice
   - glue these scans together and merge them
+  - fill in the form of the council
+  - complete the report
 silent:
   - open the PDF invoice in a viewer
+  - crop the image
+  - rellena esta factura en pdf por favor
 `),
     )
-    expect(advice).toEqual([
-      { kind: 'add-words', message: 'glue these scans together and merge them', words: ['merge', 'scans'] },
-      {
-        kind: 'won-by-other',
-        message: 'glue these scans together and merge them',
-        skill: 'image-tools',
-        words: ['glue', 'together', 'scans'],
-      },
-      {
-        kind: 'near-miss',
-        message: 'open the PDF invoice in a viewer',
-        words: ['invoice', 'pdf'],
-        excluded: ['viewer'],
-      },
+    expect(cases.map(each => each.advice)).toEqual([
+      [],
+      ['add-words', 'won-by-other'],
+      ['won-by-other'],
+      [],
+      ['near-miss'],
+      [],
+      [],
     ])
+    expect(cases[1]).toMatchObject({ bodyWords: ['merge', 'scans'], winner: { skill: 'image-tools' } })
+    expect(cases[4]).toMatchObject({ words: ['invoice', 'pdf'], excludedWords: ['viewer'] })
   })
 
   test('says that messages are copied if over 60 % of their words are', () => {
-    const { advice, copiedShare } = estimateTriggers(SKILLS, testsOf('fires: [Fill in PDF invoices]'))
-    expect(advice).toEqual([{ kind: 'copied', share: copiedShare }])
+    expect(estimateTriggers(SKILLS, testsOf('fires: [Fill in PDF invoices]'))).toMatchObject({
+      isCopied: true,
+    })
+    expect(estimateTriggers(SKILLS, testsOf('fires: [Pay the plumber now, PDF]'))).toMatchObject({
+      isCopied: false,
+    })
   })
 
   test('a skill that is not in the list has no cases', () => {

@@ -23,22 +23,19 @@ export function printTests(
   return skills.subscribe(({ changes, previous, generation }) => {
     const saved = changes.flatMap(change => (change.kind === 'removed' ? [] : change.name))
     if (saved.length === 0 || saved.length > MAX_SKILLS) return
-    const [before, after] = [previous, generation].map(current => listCompeting({ current, isInScope })) as [
-      readonly Skill[],
-      readonly Skill[],
+    const [before, after] = [
+      listCompeting({ current: previous, isInScope }),
+      listCompeting({ current: generation, isInScope }),
     ]
-    const redescribed = saved.filter(
-      name => previous.find(name)?.description !== generation.find(name)?.description,
-    )
-    if (redescribed.length > 0)
-      for (const pair of findNewCollisions(redescribed, before, after)) print(summarizeCollision(pair))
-    for (const skill of after.filter(({ name }) => saved.includes(name)))
-      void describeTests(skill, after, skills, askModel).then(
-        lines => {
-          for (const line of lines) print(line)
-        },
-        (thrown: unknown) => print(`tests ${toTerminalLine(skill.name)}: ${toMessage(thrown)}`),
-      )
+    const isRedescribed = (name: string): boolean =>
+      previous.find(name)?.description !== generation.find(name)?.description
+    const tested = after.filter(({ name }) => saved.includes(name))
+    // Conversations hear of the change first, because a comparison with thousands of skills takes long.
+    setImmediate(() => {
+      for (const pair of findNewCollisions(saved.filter(isRedescribed), before, after))
+        print(summarizeCollision(pair))
+      for (const skill of tested) void printEstimate(skill, after, skills, print, askModel)
+    })
   })
 }
 
@@ -47,20 +44,26 @@ function findNewCollisions(
   before: readonly Skill[],
   after: readonly Skill[],
 ): readonly Collision[] {
+  if (of.length === 0) return []
   const keyOf = ({ skills }: Collision): string => skills.map(({ name }) => name).join(' ')
   const known = new Set(findCollisions(before, { of }).map(keyOf))
   return findCollisions(after, { of }).filter(each => each.settledBy === undefined && !known.has(keyOf(each)))
 }
 
-async function describeTests(
+async function printEstimate(
   skill: Skill,
   competing: readonly Skill[],
   skills: SkillRuntime,
+  print: (line: string) => void,
   askModel?: (tests: SkillTests) => Promise<string>,
-): Promise<readonly string[]> {
-  const tests = await readTestsOf(skill, skills)
-  const faults = tests.faults.map(fault => formatDiagnostic(fault))
-  if (tests.triggers.length === 0) return faults
-  const asked = askModel === undefined ? [] : [await askModel(tests)]
-  return [...faults, summarizeEstimate(estimateTriggers(competing, tests)), ...asked]
+): Promise<void> {
+  try {
+    const tests = await readTestsOf(skill, skills)
+    for (const fault of tests.faults) print(formatDiagnostic(fault))
+    if (tests.triggers.length === 0) return
+    print(summarizeEstimate(estimateTriggers(competing, tests)))
+    if (askModel !== undefined) print(await askModel(tests))
+  } catch (thrown) {
+    print(`tests ${toTerminalLine(skill.name)}: ${toMessage(thrown)}`)
+  }
 }

@@ -1,15 +1,16 @@
-import type { Advice, TriggerCase, TriggerEstimate, Verdict, VerdictCounts } from '@skillstoke/author'
-import type { MessageRanking } from '@skillstoke/author/internal'
+import type { TriggerCase, TriggerEstimate, Verdict, VerdictCounts } from '@skillstoke/author'
+import { ADVICE_KINDS, type MessageRanking } from '@skillstoke/author/internal'
 import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
 
 const MAX_CASES = 20
 const MESSAGE_WIDTH = 60
 const MAX_WORDS = 4
 const MAX_RANKED = 3
+const GOOD = { fires: 'likely', silent: 'no match in words' } as const
 
-/** Describes the estimate of a skill: counts, each message that may need work, and advice. */
+/** Describes the estimate of a skill: counts, and each message that may need work, the cheapest advice first. */
 export function* describeEstimate(estimate: TriggerEstimate): Generator<string> {
-  const { skill, cases, counts, copiedShare, agreement, advice } = estimate
+  const { skill, cases, counts, copiedShare, isCopied, agreement } = estimate
   const { fires, silent } = counts
   yield `${paint('bold', toTerminalLine(skill))}  ${paint('dim', 'words only, no model was asked')}`
   if (cases.length === 0) yield '  a model cannot load this skill by itself, so there is nothing to estimate'
@@ -17,16 +18,21 @@ export function* describeEstimate(estimate: TriggerEstimate): Generator<string> 
     yield `  fires        ${fires.likely} of ${sumOf(fires)} likely${listOthers(fires, ['unsure', 'no match in words'])}`
   if (sumOf(silent) > 0)
     yield `  near misses  ${silent['no match in words']} of ${sumOf(silent)} go elsewhere or match nothing${listOthers(silent, ['unsure', 'likely'])}`
-  if (copiedShare !== null) yield `  ${describeCopied(copiedShare, advice)}`
   if (agreement !== null)
     yield `  the estimate agreed with real runs on ${agreement.agreed} of ${agreement.of}`
-  const doubtful = cases.filter(({ kind, verdict }) => verdict !== GOOD[kind])
+  const doubtful = cases
+    .filter(({ kind, verdict }) => verdict !== GOOD[kind])
+    .sort((a, b) => orderOf(a) - orderOf(b))
   if (doubtful.length > 0) yield indent(formatTable(doubtful.slice(0, MAX_CASES).map(toCells)))
   if (doubtful.length > MAX_CASES) yield `  and ${doubtful.length - MAX_CASES} more; --json has all`
-  for (const each of advice) yield `  ${describeAdvice(each)}`
+  const share = `your fires take ${Math.round((copiedShare ?? 0) * 100)} % of their words from the description`
+  if (copiedShare !== null)
+    yield `  ${share}${isCopied ? ': they may be easier than real messages; write as users would' : ''}`
 }
 
-const GOOD = { fires: 'likely', silent: 'no match in words' } as const
+function orderOf({ advice: [first] }: TriggerCase): number {
+  return first === undefined ? ADVICE_KINDS.length : ADVICE_KINDS.indexOf(first)
+}
 
 /** One line about the tests of a skill, for a save. */
 export function summarizeEstimate({ skill, counts: { fires, silent } }: TriggerEstimate): string {
@@ -59,13 +65,6 @@ function listOthers(counts: VerdictCounts, verdicts: readonly Verdict[]): string
   return shown.map(verdict => `, ${counts[verdict]} ${verdict}`).join('')
 }
 
-function describeCopied(share: number, advice: readonly Advice[]): string {
-  const warning = advice.some(({ kind }) => kind === 'copied')
-    ? ': they may be easier than real messages'
-    : ''
-  return `your fires take ${Math.round(share * 100)} % of their words from the description${warning}`
-}
-
 function toCells(each: TriggerCase): string[] {
   const { kind, verdict, message, isPrompt } = each
   const marks = `${kind === 'silent' ? 'near miss ' : ''}${isPrompt ? 'prompt ' : ''}`
@@ -79,32 +78,21 @@ function toCells(each: TriggerCase): string[] {
 
 function explainMiss({ rank, words, winner, bodyWords }: TriggerCase): string {
   const own = words.length === 0 ? '' : `, this skill (${joinWords(words)})`
-  const others =
+  const first =
     winner === null
       ? 'no skill has its words'
-      : `first: ${toTerminalLine(winner.skill)} (${joinWords(winner.words)})${own}`
-  const first = rank === 1 ? `first, but only with ${joinWords(words)}` : others
-  return bodyWords.length === 0 ? first : `${first}; the body has: ${joinWords(bodyWords)}`
+      : rank === 1
+        ? `first, but only with ${joinWords(words)}`
+        : `first: ${toTerminalLine(winner.skill)} (${joinWords(winner.words)})${own}`
+  return bodyWords.length === 0
+    ? first
+    : `${first}; add to the description, as the body has them: ${joinWords(bodyWords)}`
 }
 
 function explainNearMiss({ words, excludedWords }: TriggerCase): string {
-  const isExcluded = excludedWords.length > 0
-  return `${joinWords(words)}; ${isExcluded ? `the description excludes ${joinWords(excludedWords)}` : 'nothing in the description excludes it'}`
-}
-
-function describeAdvice(advice: Advice): string {
-  switch (advice.kind) {
-    case 'add-words':
-      return `add these words to the description: ${joinWords(advice.words)}, for ${quoteMessage(advice.message)}`
-    case 'won-by-other':
-      return `${toTerminalLine(advice.skill)} wins ${quoteMessage(advice.message)} with ${joinWords(advice.words)}: say in both descriptions what the other does`
-    case 'near-miss':
-      return `${quoteMessage(advice.message)} shares ${joinWords(advice.words)}: say in the description what the skill is not for`
-    case 'copied':
-      return 'write messages as users would, in words that the description has not'
-    default:
-      return advice satisfies never
-  }
+  return excludedWords.length > 0
+    ? `${joinWords(words)}; the description excludes ${joinWords(excludedWords)}`
+    : `${joinWords(words)}; nothing in the description excludes it`
 }
 
 function joinWords(words: readonly string[]): string {
