@@ -8,7 +8,8 @@ import {
   SkillAgent,
   type SqlConversationStore,
 } from '@skillstoke/agent'
-import { findCollisions } from '@skillstoke/author'
+import { checkSet, checkSkill, findCollisions, readSkillTests } from '@skillstoke/author'
+import { runAnswerTrials, runTriggerTrials } from '@skillstoke/author/trials'
 import {
   collectSkills,
   EventBus,
@@ -113,6 +114,8 @@ const digest = 'sha256:00' as never
  * Calls every function, class and method that accepts options. The keys are the names under which the functions,
  * classes and methods are declared.
  */
+const NO_TESTS = readSkillTests('pdf', [])
+
 const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>> = {
   // The core
   createSkillRuntime: options => createSkillRuntime({ sources: [], ...(options as object) }),
@@ -204,6 +207,15 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   'toWatcher settle': settle => toWatcher(new MemorySource({ label: 'm' }), { settle }),
   LocalFileWatcher: options => new LocalFileWatcher('skills', options),
   GitHubPollingWatcher: options => new GitHubPollingWatcher(GITHUB, options),
+  checkSet: options => checkSet([], options),
+  checkSkill: async options => await checkSkill({ path: 'SKILL.md', bytes: new Uint8Array() }, options),
+  runTriggerTrials: async (options, { skills }) =>
+    await runTriggerTrials(
+      NO_TESTS,
+      { agent: new SkillAgent({ skills, model: 'none' }), model: 'none' },
+      options as never,
+    ),
+  runAnswerTrials: async options => await runAnswerTrials(NO_TESTS, options as never),
   findCollisions: options => findCollisions([], options),
   SkillRegistry: options => new ExoRegistry(options),
   'SkillRegistry.registerSource': options => new ExoRegistry().registerSource(GITHUB, options),

@@ -1,7 +1,7 @@
 import { renderCatalog, type Skill } from '@skillstoke/core'
 import { checkOptions, isModelInvocable, type KnownOptions, quote, whole } from '@skillstoke/core/internal'
 import { Likeness } from '../triggers/likeness.ts'
-import { type CheckOptions, KNOWN_CHECK_OPTIONS, type Reported, toFindings } from './check-skill.ts'
+import { type CheckOptions, type Reported, toFindings } from './check-skill.ts'
 import type { Finding } from './finding.ts'
 
 /** Tokens of the catalog that clients list whole: two percent of a context of 200,000 tokens. */
@@ -16,7 +16,13 @@ export interface CheckSetOptions extends CheckOptions {
   readonly budget?: number
 }
 
-const KNOWN: KnownOptions<CheckSetOptions> = { ...KNOWN_CHECK_OPTIONS, budget: whole(1) }
+const KNOWN: KnownOptions<CheckSetOptions> = {
+  profiles: true,
+  severities: true,
+  countTokens: true,
+  today: true,
+  budget: whole(1),
+}
 
 /**
  * Checks what concerns several skills. A finding about one of them has the path of its SKILL.md, and a finding about all of them

@@ -51,7 +51,7 @@ export interface CheckOptions {
   readonly today?: string
 }
 
-export const KNOWN_CHECK_OPTIONS: KnownOptions<CheckOptions> = {
+const KNOWN: KnownOptions<CheckOptions> = {
   profiles: true,
   severities: true,
   countTokens: true,
@@ -85,7 +85,7 @@ export async function checkSkill(
   given: SkillToCheck,
   options: CheckOptions = {},
 ): Promise<readonly Finding[]> {
-  checkOptions('checkSkill()', options, KNOWN_CHECK_OPTIONS)
+  checkOptions('checkSkill()', options, KNOWN)
   const skill = new CheckedSkill(given)
   const { profiles = [] } = options
   const context: RuleContext = {

@@ -90,7 +90,16 @@ function startOfLine({ text }: CheckedSkill, line: number): number {
     .reduce((sum, each) => sum + each.length + 1, 0)
 }
 
-/** Applies edits that do not overlap. Positions are those of the given text. */
+/**
+ * Applies edits that do not overlap. Positions are those of the given text.
+ *
+ * @example
+ * ```ts
+ * import { applyEdits } from '@skillstoke/author'
+ *
+ * console.log(applyEdits('see a.md', [{ start: 4, end: 8, text: 'b.md' }])) // prints see b.md
+ * ```
+ */
 export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   let edited = text
   for (const { start, end, text: inserted } of edits.toSorted((a, b) => b.start - a.start))

@@ -57,7 +57,7 @@ export function renderNewSkill({ name, description, template = 'procedure' }: Ne
  *
  * @example
  * ```ts
- * import { checkNewName } from '@skillstoke/author'
+ * import { checkNewName } from '@skillstoke/author/internal'
  *
  * checkNewName('vat-report')
  * try {
@@ -76,7 +76,7 @@ export function checkNewName(name: string): void {
  *
  * @example
  * ```ts
- * import { describeNewSkill } from '@skillstoke/author'
+ * import { describeNewSkill } from '@skillstoke/author/internal'
  *
  * console.log(describeNewSkill('writes VAT reports', 'somebody asks for the VAT of a month'))
  * // prints Writes VAT reports. Use when somebody asks for the VAT of a month.

@@ -1,7 +1,18 @@
 import { escapeXml } from '../report/escape-xml.ts'
 import type { AnswerCell, AnswerTrials } from './answer-trials.ts'
 
-/** Renders the answers of all columns as one HTML file without references to other files. */
+/**
+ * Renders the answers of all columns as one HTML file without references to other files.
+ *
+ * @example
+ * ```ts
+ * import { renderAnswerReport } from '@skillstoke/author/trials'
+ *
+ * const spent = { calls: 0, inputTokens: 0, outputTokens: 0 }
+ * const html = renderAnswerReport({ skill: 'support-pdf', columns: ['served'], rows: [], known: 0, spent })
+ * console.log(html.includes('<th>served</th>')) // prints true
+ * ```
+ */
 export function renderAnswerReport({ skill, columns, rows }: AnswerTrials): string {
   const head = columns.map(name => `<th>${escapeXml(name)}</th>`).join('')
   const body = rows.map(

@@ -1,9 +1,9 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import { checkOptions, digestOf, type KnownOptions, whole } from '@skillstoke/core/internal'
+import { checkOptions, digestOf, type KnownOptions, number, whole } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 import { generateText, type LanguageModel } from 'ai'
 import type { AnswerTest, Expectation, SkillTests } from '../evals/skill-tests.ts'
-import { type JobOptions, type JobReport, KNOWN_JOB_OPTIONS, runJobs } from './run-jobs.ts'
+import { type JobOptions, type JobReport, runJobs } from './run-jobs.ts'
 import type { TrialRun } from './trial.ts'
 
 /** One way to answer: without the skill, with the served revision, or with the working text. */
@@ -49,12 +49,37 @@ export interface AnswerOptions extends JobOptions {
 }
 
 const KNOWN: KnownOptions<AnswerOptions> = {
-  ...KNOWN_JOB_OPTIONS,
+  ...{ store: true, signal: true, onProgress: true, price: true },
+  concurrency: whole(1),
+  maxCalls: whole(0),
+  maxCost: number(0),
   ...{ columns: true, model: true, judge: true },
   repeats: whole(1),
 }
 
-/** Sends each message to each column, and compares the answers with the expectations. */
+/**
+ * Sends each message to each column, and compares the answers with the expectations.
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+ * import { readSkillTests } from '@skillstoke/author'
+ * import { openTrialStore, renderAnswerReport, runAnswerTrials } from '@skillstoke/author/trials'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const model = createOfflineModel()
+ * const columns = [{ name: 'served', agent: new SkillAgent({ skills, model }), contents: skills.current.digest }]
+ * const text = 'ask: [{ message: Use the skill "support-pdf"., expect: [{ loads: support-pdf }] }]'
+ * const tests = readSkillTests('support-pdf', [{ path: 'evals/tests.yaml', text }])
+ * const store = await openTrialStore('./tests.sqlite')
+ * const { signal } = new AbortController()
+ * const trials = await runAnswerTrials(tests, { columns, judge: model, model: 'offline', store, signal })
+ * console.log(trials.rows[0]?.cells[0]?.passed, renderAnswerReport(trials).startsWith('<!doctype html>')) // prints 1 true
+ * store.close()
+ * ```
+ */
 export async function runAnswerTrials(tests: SkillTests, options: AnswerOptions): Promise<AnswerTrials> {
   checkOptions('runAnswerTrials()', options, KNOWN)
   const { columns, repeats = 1, model, judge, signal } = options

@@ -1,5 +1,5 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import { type KnownOptions, mapConcurrently, number, whole } from '@skillstoke/core/internal'
+import { mapConcurrently } from '@skillstoke/core/internal'
 import { runTrial, type TrialRun } from './trial.ts'
 import type { TrialStore } from './trial-store.ts'
 
@@ -34,13 +34,6 @@ export interface JobOptions extends TrialCap {
   readonly concurrency?: number
   /** Called after each run of a model, and at the start. */
   readonly onProgress?: (progress: { readonly done: number; readonly of: number }) => void
-}
-
-export const KNOWN_JOB_OPTIONS: KnownOptions<JobOptions> = {
-  ...{ store: true, signal: true, onProgress: true, price: true },
-  concurrency: whole(1),
-  maxCalls: whole(0),
-  maxCost: number(0),
 }
 
 /** What was spent, and why the run ended early. */

@@ -42,6 +42,15 @@ const SCHEMA = `
 /**
  * Opens the database of measured runs. Creates a missing file. If the file cannot be used, the store keeps everything in memory
  * and says why.
+ *
+ * @example
+ * ```ts
+ * import { openTrialStore } from '@skillstoke/author/trials'
+ *
+ * const store = await openTrialStore('./tests.sqlite')
+ * console.log(store.listScores('support-pdf')) // prints []
+ * store.close()
+ * ```
  */
 export async function openTrialStore(path: string): Promise<TrialStore> {
   const { DatabaseSync } = await import('node:sqlite')

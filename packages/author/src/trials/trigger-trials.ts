@@ -1,9 +1,9 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import { checkOptions, digestOf } from '@skillstoke/core/internal'
+import { checkOptions, digestOf, type KnownOptions, number, whole } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 import type { SkillTests, TriggerTest } from '../evals/skill-tests.ts'
 import { toInterval } from './interval.ts'
-import { type JobOptions, type JobReport, KNOWN_JOB_OPTIONS, runJobs, type TrialJob } from './run-jobs.ts'
+import { type JobOptions, type JobReport, runJobs, type TrialJob } from './run-jobs.ts'
 
 /** Who is asked, and how often. */
 export interface AskedModel {
@@ -33,6 +33,13 @@ export interface TriggerTrials extends Omit<JobReport, 'runs'> {
   readonly total: number
   /** The 95 % interval of the share of runs that did what the tests want. */
   readonly interval: readonly [low: number, high: number]
+}
+
+const KNOWN: KnownOptions<JobOptions> = {
+  ...{ store: true, signal: true, onProgress: true, price: true },
+  concurrency: whole(1),
+  maxCalls: whole(0),
+  maxCost: number(0),
 }
 
 /** Lists the jobs of all messages. A prompt without a label is not sent. */
@@ -93,7 +100,7 @@ export async function runTriggerTrials(
   asked: AskedModel,
   options: JobOptions,
 ): Promise<TriggerTrials> {
-  checkOptions('runTriggerTrials()', options, KNOWN_JOB_OPTIONS)
+  checkOptions('runTriggerTrials()', options, KNOWN)
   const { repeats = 1 } = asked
   const { runs, ...report } = await runJobs(planTriggerTrials(tests, asked), options)
   const trials = labelled(tests).map((test, index): TriggerTrial => {

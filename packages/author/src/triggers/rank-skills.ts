@@ -22,7 +22,7 @@ const MAX_SKILLS = 5
  *
  * @example
  * ```ts
- * import { rankSkills } from '@skillstoke/author'
+ * import { rankSkills } from '@skillstoke/author/internal'
  *
  * const skills = [{ name: 'forms', description: 'Fills in PDF forms.' }, { name: 'images', description: 'Merges scans.' }]
  * const { ranking } = rankSkills('merge these scans', skills)

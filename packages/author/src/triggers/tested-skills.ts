@@ -11,7 +11,7 @@ const MOST_AT_ONCE = 16
  *
  * @example
  * ```ts
- * import { listCompeting } from '@skillstoke/author'
+ * import { listCompeting } from '@skillstoke/author/internal'
  * import { createSkillRuntime } from '@skillstoke/core'
  * import { directory } from '@skillstoke/core/node'
  *
@@ -31,7 +31,7 @@ export function listCompeting({
  *
  * @example
  * ```ts
- * import { listCompeting, rankSkills, withBodies } from '@skillstoke/author'
+ * import { listCompeting, rankSkills, withBodies } from '@skillstoke/author/internal'
  * import { createSkillRuntime } from '@skillstoke/core'
  * import { directory } from '@skillstoke/core/node'
  *
@@ -56,7 +56,7 @@ export async function withBodies(
  *
  * @example
  * ```ts
- * import { readTestsOf } from '@skillstoke/author'
+ * import { readTestsOf } from '@skillstoke/author/internal'
  * import { createSkillRuntime } from '@skillstoke/core'
  * import { directory } from '@skillstoke/core/node'
  *

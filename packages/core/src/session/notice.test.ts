@@ -77,7 +77,7 @@ describe('the notice about a loaded skill', () => {
     expect(loaded).not.toContain('evals')
     it.writeFile('refund', 'evals/tests.yaml', 'fires: [Refund it]')
     it.writeFile('refund', 'references/limits.md', 'At most 200.')
-    expect(linesOf(await session.update())[0] ?? '').toMatch(/; changed: references\/limits\.md; reads/)
+    expect(linesOf(await session.update())?.[0]).toMatch(/; changed: references\/limits\.md; reads/)
   })
 
   test('the notice names the files that changed since the last notice, and repeats that the instructions are outdated', async () => {
