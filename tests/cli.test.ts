@@ -93,7 +93,7 @@ describe('stoke list', () => {
     const [broken, pdf] = json.skills
     expect(pdf).toEqual({
       name: 'pdf',
-      description: 'Does what pdf does.',
+      description: 'Does what pdf does. Use it when somebody asks for pdf.',
       source: 'root-1',
       target: 'root-1/pdf',
       location: folder.at('pdf'),
