@@ -186,8 +186,8 @@ test('stoke why prints the command that enables a disabled skill, and the hints 
 
 describe('an unknown verb', () => {
   test.each([
-    [['lst'], 'there is no verb "lst"; did you mean "list"?'],
-    [['help', 'lst'], 'there is no verb "lst"; did you mean "list"?'],
+    [['lst'], 'there is no verb "lst"; did you mean "list" or "lsp"?'],
+    [['help', 'lst'], 'there is no verb "lst"; did you mean "list" or "lsp"?'],
     [['rollbak', 'pdf'], 'there is no verb "rollbak"; did you mean "rollback"?'],
     [['pend'], 'there is no verb "pend"; did you mean "pending"?'],
     [['fleet', 'publsh'], 'there is no verb "publsh"; did you mean "publish"?'],

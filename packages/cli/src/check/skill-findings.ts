@@ -29,7 +29,10 @@ export async function judgeRows<Row extends SkillRow>(
   const judged: Row[] = []
   for (const row of rows) {
     const report = reports.get(row.target)
-    judged.push(report === undefined ? row : judge(row, await checkReport(report, setting, others)))
+    // The row of a skill that waits may have more findings than its report.
+    const { diagnostics } = row as Pick<SkillReport, 'diagnostics'>
+    const findings = report && (await checkReport({ ...report, diagnostics }, setting, others))
+    judged.push(judge(row, findings))
   }
   return judged
 }
