@@ -69,7 +69,9 @@ export const checkOwnPaths: Rule = skill => {
   const pattern = new RegExp(`${INSTALL_FOLDER}(?:${names.join('|')})/([\\w./-]*\\w)`, 'g')
   const found = linesWith(/\/skills\//, skill).flatMap(line => {
     if (IS_INSTALLING.test(line.text)) return []
-    return [...line.text.matchAll(pattern)].map(match => toFixedPath(skill, line, match))
+    const paths = [...line.text.matchAll(pattern)].map(match => toFixedPath(skill, line, match))
+    // Only a command in a code block may name a folder or a file that the skill makes later.
+    return line.kind === 'code' ? paths : paths.filter(({ edit }) => edit !== undefined)
   })
   return new Map(found.toReversed().map(each => [each.message, each])).values()
 }
