@@ -34,6 +34,8 @@ export interface SkillToCheck {
   readonly diagnostics?: readonly Diagnostic[]
   /** Whether somebody else wrote the skill. Comments then silence nothing. @default false */
   readonly isReviewed?: boolean
+  /** Files of the folder that are under version control, but are no part of a skill. */
+  readonly leftovers?: readonly string[]
   /** The other skills of the set. */
   readonly others?: readonly OtherSkill[]
 }

@@ -46,6 +46,7 @@ export type CheckCode =
   | 'SCRIPT_NOT_EXECUTABLE'
   | 'SCRIPT_DEPENDENCY_UNSTATED'
   | 'TOOLS_FORM'
+  | 'TESTS_INVALID'
   | 'WORD_MIXED_SCRIPT'
   | 'DESCRIPTION_SIMILAR'
   | 'CATALOG_TOO_LARGE'
@@ -334,6 +335,13 @@ export const CHECKS: Readonly<Record<CheckCode, CheckRow>> = {
     bad: field('allowed-tools: Bash(git:*'),
     good: field('allowed-tools: Bash(git:*)'),
   },
+  TESTS_INVALID: {
+    severity: 'warning',
+    fix: 'none',
+    means: 'A test in the folder evals/ cannot be read, so "stoke test" leaves it out.',
+    bad: body(BODY, { 'evals/tests.yaml': 'fires: 5\n' }, 'evals/tests.yaml: fires: 5'),
+    good: body(BODY, { 'evals/tests.yaml': 'fires: [Add up my taxes]\n' }, 'fires: [Add up my taxes]'),
+  },
   WORD_MIXED_SCRIPT: {
     severity: 'warning',
     fix: 'none',
@@ -497,6 +505,7 @@ export const CHECKS: Readonly<Record<CheckCode, CheckRow>> = {
 const CORE_CHECKS: Partial<Record<DiagnosticCode, Partial<CheckRow>>> = {
   TEXT_BEFORE_FRONTMATTER: { fix: 'auto' },
   BYTE_ORDER_MARK: { fix: 'auto' },
+  FRONTMATTER_MISSING: { fix: 'offer' },
   YAML_REPAIRED: { fix: 'auto' },
   VALUE_CUT_BY_COMMENT: { fix: 'offer' },
   VALUE_RETYPED: { fix: 'auto' },

@@ -1,4 +1,5 @@
-import { quote } from '@skillstoke/core/internal'
+import { findLeftOutIn, quote } from '@skillstoke/core/internal'
+import { mayHaveTests, readSkillTests } from '../../evals/read-skill-tests.ts'
 import { type CheckedSkill, MAX_FILE_BYTES } from '../checked-skill.ts'
 import type { Found, Rule } from './rule.ts'
 
@@ -18,6 +19,24 @@ export const checkSizes: Rule = skill =>
       message: `the file has ${(size / MAX_FILE_BYTES).toFixed(1)} MiB, which every copy of the skill carries`,
       fix: 'use a smaller file, or list it in .skillignore',
     }))
+
+/** Reports what editors, systems and caches left behind. A folder is reported once. */
+export const checkLeftovers: Rule = ({ given }) => {
+  const entries = (given.leftovers ?? []).flatMap(path => findLeftOutIn(path)?.entry ?? [])
+  return [...new Set(entries)].map(entry => ({
+    ...{ code: 'FILE_TEMPORARY' as const, file: entry },
+    message: 'an editor, a system or a cache left this behind, and it is under version control',
+    fix: `write ${quote(nameOf(entry))} into .gitignore, and run "git rm -r --cached" with its path`,
+  }))
+}
+
+/** Reports tests that cannot be read. */
+export const checkTests: Rule = async skill => {
+  const files = [...skill.files.values()].filter(mayHaveTests)
+  const texts = files.map(async ({ path }) => ({ path, text: (await skill.read(path)) ?? '' }))
+  const { faults } = readSkillTests(skill.fields.name, await Promise.all(texts))
+  return faults.map(({ path, severity: _severity, ...fault }) => ({ ...fault, file: path }))
+}
 
 /** Reports files that no other text of the skill names. */
 export const checkUnused: Rule = async skill => {
@@ -45,7 +64,7 @@ export const checkUnused: Rule = async skill => {
 
 /** Whether another text has the name of the file, its name without the ending, or one of its folders. */
 function isNamed(path: string, texts: ReadonlyMap<string, string>): boolean {
-  const words = [path.split('/').at(-1) ?? path, stemOf(path), ...foldersOf(path)]
+  const words = [nameOf(path), stemOf(path), ...foldersOf(path)]
   for (const [from, text] of texts) if (from !== path && words.some(word => hasWord(text, word))) return true
   return false
 }
@@ -58,8 +77,12 @@ function hasWord(text: string, word: string): boolean {
   return false
 }
 
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
 function stemOf(path: string): string {
-  return (path.split('/').at(-1) ?? path).replace(/\.\w+$/, '')
+  return nameOf(path).replace(/\.\w+$/, '')
 }
 
 function foldersOf(path: string): readonly string[] {
