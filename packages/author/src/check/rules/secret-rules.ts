@@ -38,7 +38,7 @@ export const checkSecrets: Rule = async skill => {
 }
 
 /** Finds the secrets of one text. The message never repeats the secret. */
-function findSecrets(text: string): readonly Found[] {
+export function findSecrets(text: string): readonly Found[] {
   const found: Found[] = []
   for (const match of text.matchAll(ANY_KEY)) {
     const service = KEYS[match.slice(1).findIndex(each => each !== undefined)]?.[0] ?? ''
