@@ -53,23 +53,25 @@ function removeWrapper(skill: CheckedSkill): FindingEdit | undefined {
   const find = (from: number, pattern: RegExp): number =>
     lines.findIndex((line, at) => at >= from && pattern.test(line))
   const first = find(0, /\S/)
-  if (!WRAPPER.test(lines[first] ?? '')) return undefined
   const start = find(first + 1, /\S/)
   const end = find(start + 1, CLOSING)
+  if (!WRAPPER.test(lines[first] ?? '') || start === -1 || end === -1) return undefined
   const hasOwn = /^---\s*$/.test(lines[start] ?? '')
   const below = find(end + 1, /\S/)
   const last = lines.findLastIndex(line => line.trim() !== '')
   const closing = [below, last].find(at => /^[`~]{3}/.test(lines[at] ?? '') && CLOSING.test(lines[at] ?? ''))
   const chosen = hasOwn ? [first, closing ?? first] : [first, end]
-  const edits = [...new Set(chosen)].map(at => replaceLine(skill, at, hasOwn ? '' : '---\n'))
+  const edits = [...new Set(chosen)].map(at => ({
+    start: at === first ? 0 : startOfLine(skill, at + 1),
+    end: Math.min(startOfLine(skill, at + 2), skill.text.length),
+    text: hasOwn ? '' : '---\n',
+  }))
   const title = hasOwn ? 'delete the lines around the fields' : 'write "---" above and below the fields'
   return parseEdited(skill, edits).ok ? { kind: 'offer', title, edits } : undefined
 }
 
-function replaceLine(skill: CheckedSkill, index: number, text: string): TextEdit {
-  const start = startOfLine(skill, index + 1)
-  return { start, end: Math.min(startOfLine(skill, index + 2), skill.text.length), text }
-}
+/** A value in quotes that YAML reads. */
+const IS_QUOTED = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')$/
 
 /**
  * Puts the value of a field in quotes. An automatic edit must leave every served field as it is, so the edited text is read
@@ -84,6 +86,7 @@ function quoteValue(
   const match = /^(\s*[\w-]+:[ \t]+)(\S.*?)\s*$/.exec(line)
   if (match === null || isDeciding(finding, skill)) return undefined
   const [, key = '', value = ''] = match
+  if (IS_QUOTED.test(value)) return undefined
   const start = startOfLine(skill, finding.line ?? 1) + key.length
   const bare = /^(["'])(.*)\1$/.exec(value)?.[2] ?? value
   const edit: TextEdit = { start, end: start + value.length, text: JSON.stringify(bare) }
