@@ -134,6 +134,14 @@ describe('checkSkill() edits', () => {
     expect(await check(fixed)).toEqual([])
   })
 
+  test('a block that is not closed is named at the next fence', async () => {
+    const [finding] = await checkSkill(
+      toSkill({ 'SKILL.md': `${HEAD}\`\`\`\ntext\n\n\`\`\`js\nsum()\n\`\`\`\n` }),
+    )
+    expect(finding).toMatchObject({ code: 'FENCE_UNBALANCED', line: 8 })
+    expect(finding?.message).toBe('the code fence "```js" stands in the block that line 5 opens')
+  })
+
   test.each([
     ['a fence around the fields', '```yaml\n---\nFIELDS\n---\n```\n\n# Title\n\n```sh\nls\n```\n'],
     ['a fence around the file', '```markdown\n---\nFIELDS\n---\n# Title\n\nText.\n```\n'],

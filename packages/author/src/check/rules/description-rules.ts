@@ -24,7 +24,8 @@ const ABRUPT = /(?:\b(?:and|or|the|a|an|of)|,|\.{3}|…)\s*$/i
 const PLACEHOLDER =
   /\breplace with\b|\$ARGUMENTS\b|\[(?:todo|describe|description|insert)\b|\btodo: (?:add|complete|write|describe)|your (?:skill )?description here|a (?:clear|brief|short) description of (?:what )?(?:this|the) skill|what (?:this|the|it) (?:skill )?does and when to use (?:it|this)|^<description>$/i
 
-const WHEN_HEADING = /^#{1,6}\s+(when (?:to|should|you)\b.*|use (?:this|it|cases?)\b.*|triggers?\b.*)$/im
+const WHEN_HEADING =
+  /^#{1,6}\s+(when (?:to (?:use|apply|activate|invoke|run|load)|should|you)\b.*|use (?:this|it|cases?)\b.*|triggers?\b.*)$/im
 
 /** Checks the wording of the description. Only English text is checked, except for its length. */
 export const checkDescription: Rule = skill => {
