@@ -26,8 +26,10 @@ import { checkDescription } from './rules/description-rules.ts'
 import {
   checkDependencies,
   checkExecutable,
+  checkLeftovers,
   checkShebangs,
   checkSizes,
+  checkTests,
   checkUnused,
 } from './rules/file-rules.ts'
 import { checkFieldNames, checkSecondBlock, checkToolForms } from './rules/frontmatter-rules.ts'
@@ -63,6 +65,7 @@ const RULES: readonly Rule[] = [
   ...[checkSecondBlock, checkFieldNames, checkToolForms, checkDescription],
   ...[checkLinks, checkReferences, checkPersonalPaths, checkOwnPaths, checkFences, checkTemplateLines],
   ...[checkBodySize, checkMixedWords, checkSecrets, checkSizes, checkUnused, checkShebangs, checkExecutable],
+  ...[checkLeftovers, checkTests],
   ...[checkDependencies, checkClients, checkClaudeCode, checkStrictNames, reviewSkill],
 ]
 

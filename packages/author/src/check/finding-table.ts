@@ -46,6 +46,7 @@ export type CheckCode =
   | 'SCRIPT_NOT_EXECUTABLE'
   | 'SCRIPT_DEPENDENCY_UNSTATED'
   | 'TOOLS_FORM'
+  | 'TESTS_INVALID'
   | 'WORD_MIXED_SCRIPT'
   | 'DESCRIPTION_SIMILAR'
   | 'CATALOG_TOO_LARGE'
@@ -299,6 +300,11 @@ export const CHECKS: Readonly<Record<CheckCode, CheckRow>> = {
     field('allowed-tools: Bash(git:*'),
     field('allowed-tools: Bash(git:*)'),
   ),
+  TESTS_INVALID: warns(
+    'A test in the folder evals/ cannot be read, so "stoke test" leaves it out.',
+    body(BODY, { 'evals/tests.yaml': 'fires: 5\n' }, 'evals/tests.yaml: fires: 5'),
+    body(BODY, { 'evals/tests.yaml': 'fires: [Add up my taxes]\n' }, 'fires: [Add up my taxes]'),
+  ),
   WORD_MIXED_SCRIPT: warns(
     'One word has Latin and Cyrillic letters, which look alike and are not found by a search.',
     body('Then p\u0430y the tax.', {}, '"p\u0430y" with a Cyrillic letter'),
@@ -412,6 +418,7 @@ export const CHECKS: Readonly<Record<CheckCode, CheckRow>> = {
 const CORE_CHECKS: Partial<Record<DiagnosticCode, Partial<CheckRow>>> = {
   TEXT_BEFORE_FRONTMATTER: { fix: 'auto' },
   BYTE_ORDER_MARK: { fix: 'auto' },
+  FRONTMATTER_MISSING: { fix: 'offer' },
   YAML_REPAIRED: { fix: 'auto' },
   VALUE_CUT_BY_COMMENT: { fix: 'offer' },
   VALUE_RETYPED: { fix: 'auto' },

@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { promisify } from 'node:util'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { findLeftOutIn, findMeant } from '@skillstoke/core/internal'
 import type { RevisionRecord } from '@skillstoke/core/source'
+import { runGit } from './run-git.ts'
 
 /** A commit that changed a folder. */
 interface FolderCommit {
@@ -13,12 +12,9 @@ interface FolderCommit {
   readonly files: ReadonlyMap<string, string>
 }
 
-const run = promisify(execFile)
 const MAX_COMMITS = 200
 // Older steps keep their recorded authors, because all files of a step have to be read.
 const MAX_STEPS = 50
-// Git walks a large history for seconds. The list is then printed without the authors of commits.
-const LIMITS = { timeout: 2_000, maxBuffer: 16 * 1024 * 1024 }
 
 /**
  * Returns the steps of a skill, newest first. A step whose files were committed to the git work tree of the folder gets
@@ -75,23 +71,14 @@ function isSame(committed: ReadonlyMap<string, string>, files: ReadonlyMap<strin
 /** Lists the newest commits that changed a folder. Empty if the folder is in no work tree, or git is missing. */
 async function listCommits(directory: string): Promise<FolderCommit[]> {
   try {
-    const tree = await git(directory, 'ls-tree', '-r', '-z', 'HEAD', '.')
+    const tree = await runGit(directory, 'ls-tree', '-r', '-z', 'HEAD', '.')
     const format = '--format=%x1e%an%x1f%s'
     const options = ['--raw', '-z', '--no-abbrev', '--no-renames', '--relative', '--first-parent', '-m']
-    const log = await git(directory, 'log', format, `-n${MAX_COMMITS}`, ...options, '--', '.')
+    const log = await runGit(directory, 'log', format, `-n${MAX_COMMITS}`, ...options, '--', '.')
     return readCommits(readTree(tree), log)
   } catch {
     return []
   }
-}
-
-/** Runs git so that the settings of the work tree start no program. */
-async function git(directory: string, ...words: readonly string[]): Promise<string> {
-  const env = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'))
-  const settings = ['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'log.showSignature=false']
-  const args = ['--no-pager', ...settings.flatMap(each => ['-c', each]), ...words]
-  const options = { ...LIMITS, cwd: directory, env: Object.fromEntries(env) }
-  return (await run('git', args, options)).stdout
 }
 
 /** Reads entries such as `100644 blob <id> TAB <path> NUL`. */
