@@ -80,20 +80,9 @@ function withCatalogOptions(command: Command): Command {
 function addBudget(program: Command): void {
   withCatalogOptions(program.command('budget'))
     .description('print the tokens of each skill, what the catalog leaves out, and the limits of clients')
-    .addOption(
-      new Option('--sort <column>', 'order of the skills')
-        .choices(['tokens', 'body', 'name'])
-        .default('tokens'),
-    )
-    .option(
-      '--context <tokens>',
-      'size of the context for which the limits of clients are computed',
-      parseCount,
-      200_000,
-    )
     .addHelpText(
       'after',
-      '\nExamples:\n  stoke budget\n  stoke budget --max-tokens 2000 --exclude "draft-*"\n  stoke budget --sort body --json',
+      '\nExamples:\n  stoke budget\n  stoke budget --max-tokens 2000 --exclude "draft-*"\n  stoke budget --json',
     )
     .action(act(async () => (await import('../commands/budget.ts')).budget))
 }
