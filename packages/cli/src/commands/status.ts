@@ -9,6 +9,17 @@ import type { Answer } from '../terminal/answer.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import { formatDiagnostic, formatTable, paint, paintStatus } from '../terminal/output.ts'
 
+interface Containment {
+  readonly kind: keyof typeof CONTAINED
+  readonly detail: string
+}
+
+const CONTAINED = {
+  sandbox: 'scripts are contained by ',
+  permissions: 'scripts are contained by the permissions of Node only: ',
+  none: 'scripts do not run: ',
+} as const
+
 /** Implements `stoke status`: prints the sources, how they are watched, and how many skills were found. */
 export async function status(config: Config): Promise<Answer> {
   const { answer, from } = await askOrScan<SourcesStatus>(
@@ -46,7 +57,8 @@ export async function status(config: Config): Promise<Answer> {
         .map(each => `${counts[each]} ${paintStatus(each)}`)
       yield `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`
       yield formatCatalog(catalog)
-      yield paint('dim', await describeContainment(config))
+      const { kind, detail } = await findContainment(config)
+      yield paint('dim', `${CONTAINED[kind]}${detail}`)
       yield paint('dim', `state in ${stateDirectory}`)
       yield describeSource(from, config)
     },
@@ -58,13 +70,12 @@ function describeVersion(version: string | undefined): string {
   return version === undefined ? '' : `at ${version.replace(/^sha256:/, '').slice(0, 10)}`
 }
 
-async function describeContainment({ sandbox }: Config): Promise<string> {
+/** Returns how scripts are contained; `none` if no script runs here. */
+export async function findContainment({ sandbox }: Config): Promise<Containment> {
   try {
-    const { kind, detail } = await childProcesses({ sandbox }).containment()
-    const by = kind === 'sandbox' ? detail : `the permissions of Node only: ${detail}`
-    return `scripts are contained by ${by}`
+    return await childProcesses({ sandbox }).containment()
   } catch (thrown) {
     if (!SkillError.isInstance(thrown, 'UNSUPPORTED_RUNTIME')) throw thrown
-    return `scripts do not run: ${thrown.message}`
+    return { kind: 'none', detail: thrown.message }
   }
 }
