@@ -20,7 +20,7 @@ function addUsage(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nCounts dev, mcp, serve and chat. A count is written within ten seconds.\n\nExamples:\n  stoke usage\n  stoke usage --days 7 --json',
+      '\nCounts dev, mcp, serve and chat.\n\nExamples:\n  stoke usage\n  stoke usage --days 7 --json',
     )
     .action(act(async () => (await import('../commands/usage.ts')).usage))
 }
