@@ -7,7 +7,7 @@ export { toFindings } from './check/check-skill.ts'
 export { mayHaveTests } from './evals/read-skill-tests.ts'
 export { TESTS_FILE } from './evals/skill-tests.ts'
 // For `stoke new`.
-export { checkNewName, describeNewSkill, SKILL_TEMPLATES } from './new/render-new-skill.ts'
+export { describeNewSkill, SKILL_TEMPLATES } from './new/render-new-skill.ts'
 export {
   type CheckedPath,
   countFindings,
