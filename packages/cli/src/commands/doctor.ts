@@ -13,7 +13,7 @@ import {
   type SetupFinding,
 } from '../doctor/examine-setup.ts'
 import { listCopies, type SkillCopy } from '../doctor/list-copies.ts'
-import { listRunningDevs } from '../server/run-file.ts'
+import { findRunningDevs } from '../server/run-file.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { isFrozen, openSkills } from '../skills/open-skills.ts'
 import type { Answer } from '../terminal/answer.ts'
@@ -82,7 +82,7 @@ async function examineSkills(config: Config): Promise<Examined> {
 async function examineMachine(config: Config): Promise<Examined> {
   const containment = await findContainment(config)
   const git = findGit()
-  const devs = await listRunningDevs(config)
+  const devs = await findRunningDevs(config)
   return {
     facts: [
       [
@@ -92,7 +92,7 @@ async function examineMachine(config: Config): Promise<Examined> {
       ['scripts', `${containment.kind}: ${containment.detail}`],
       ['git', git ?? 'missing'],
       ['inotify', readLimits()],
-      ...devs.map(({ url, pid, roots }): Fact => {
+      ...devs.map(({ file: { url, pid, roots } }): Fact => {
         return ['dev', `${url}, process ${pid}: ${roots.map(({ path }) => nearPath(path)).join(', ')}`]
       }),
     ],
