@@ -65,7 +65,6 @@ export {
 export { type RunOutcome, type RunTarget, runTarget, USAGE_CODES } from './answers/run-script.ts'
 export { findMeant, type SkillDetail, showSkill, showSkillFile, type FileText } from './answers/show-skill.ts'
 export {
-  type CatalogSize,
   type CatalogUse,
   type CatalogView,
   countEntry,

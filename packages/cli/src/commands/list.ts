@@ -16,7 +16,6 @@ import type { Answer } from '../terminal/answer.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
-import { formatAgo } from '../terminal/format-ago.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import {
   formatDiagnostic,
@@ -28,6 +27,7 @@ import {
   sortForPeople,
   toTerminalLine,
 } from '../terminal/output.ts'
+import { formatTime } from './history.ts'
 
 /** Width of the last column if no terminal limits it. */
 const DESCRIPTION_WIDTH = 70
@@ -99,12 +99,12 @@ function* describeSkills({ skills }: SkillList, config: Config): Generator<strin
     row.visibility ?? '-',
     row.serving === null ? '-' : shortDigest(row.serving),
     ...(hasUses
-      ? [row.usage === null ? '-' : `${row.usage.count} x, ${formatAgo(Date.parse(row.usage.lastAt))}`]
+      ? [row.usage === null ? '-' : `${row.usage.count} x, ${formatTime(Date.parse(row.usage.lastAt))}`]
       : []),
     row.copies.length === 0 ? row.source : `${row.source} +${row.copies.length}`,
     shorten(describeRow(row), process.stdout.isTTY ? Infinity : DESCRIPTION_WIDTH),
   ])
-  const uses = hasUses ? ['USED'] : []
+  const uses = hasUses ? ['USED (UTC)'] : []
   yield formatTable([['STATUS', 'NAME', 'VISIBILITY', 'SERVING', ...uses, 'SOURCE', 'DESCRIPTION'], ...rows])
   for (const each of sorted.flatMap(row => withApproveCommand(row, config)))
     if (each.severity !== 'info') yield formatDiagnostic(each, config.options)
