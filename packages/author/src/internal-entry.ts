@@ -9,7 +9,7 @@ export { findSecrets } from './check/rules/secret-rules.ts'
 export { mayHaveTests } from './evals/read-skill-tests.ts'
 export { TESTS_FILE } from './evals/skill-tests.ts'
 // For `stoke new`.
-export { checkNewName, describeNewSkill, SKILL_TEMPLATES } from './new/render-new-skill.ts'
+export { describeNewSkill, SKILL_TEMPLATES } from './new/render-new-skill.ts'
 export {
   type CheckedPath,
   countFindings,

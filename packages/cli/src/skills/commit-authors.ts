@@ -12,7 +12,6 @@ interface FolderCommit {
   readonly files: ReadonlyMap<string, string>
 }
 
-const MAX_COMMITS = 200
 // Older steps keep their recorded authors, because all files of a step have to be read.
 const MAX_STEPS = 50
 
@@ -68,38 +67,31 @@ function isSame(committed: ReadonlyMap<string, string>, files: ReadonlyMap<strin
   )
 }
 
-/** Lists the newest commits that changed a folder. Empty if the folder is in no work tree, or git is missing. */
+/** Lists the commits that changed a folder, newest first. Empty if the folder is in no work tree, or git is missing. */
 async function listCommits(directory: string): Promise<FolderCommit[]> {
   try {
-    const tree = await runGit(directory, 'ls-tree', '-r', '-z', 'HEAD', '.')
-    const format = '--format=%x1e%an%x1f%s'
     const options = ['--raw', '-z', '--no-abbrev', '--no-renames', '--relative', '--first-parent', '-m']
-    const log = await runGit(directory, 'log', format, `-n${MAX_COMMITS}`, ...options, '--', '.')
-    return readCommits(readTree(tree), log)
+    return readCommits(
+      await runGit(directory, 'log', '--format=%x1e%an%x1f%s', '--reverse', ...options, '--', '.'),
+    )
   } catch {
     return []
   }
 }
 
-/** Reads entries such as `100644 blob <id> TAB <path> NUL`. */
-function readTree(text: string): ReadonlyMap<string, string> {
-  const entries = text.matchAll(/\d+ \w+ ([0-9a-f]+)\t([^\0]+)\0/g)
-  return new Map(Array.from(entries, ([, id = '', path = '']) => [path, id]))
-}
-
-/** Goes back from the files of the newest commit: each commit names the old and the new id of the files it changed. */
-function readCommits(newest: ReadonlyMap<string, string>, log: string): FolderCommit[] {
-  const files = new Map(newest)
-  return log
+/** Reads the commits, oldest first. Each names the files that it changed, and their new ids. */
+function readCommits(log: string): FolderCommit[] {
+  const files = new Map<string, string>()
+  const commits = log
     .split('\x1e')
     .slice(1)
     .map(text => {
       const [author = '', subject = ''] = (text.split('\0')[0] ?? '').split('\x1f')
-      const commit = { author, subject, files: new Map(files) }
-      for (const [, old = '', path = ''] of text.matchAll(/:\d+ \d+ ([0-9a-f]+) [0-9a-f]+ \w\0([^\0]+)\0/g)) {
-        if (/^0+$/.test(old)) files.delete(path)
-        else files.set(path, old)
+      for (const [, id = '', path = ''] of text.matchAll(/:\d+ \d+ [0-9a-f]+ ([0-9a-f]+) \w\0([^\0]+)\0/g)) {
+        if (/^0+$/.test(id)) files.delete(path)
+        else files.set(path, id)
       }
-      return commit
+      return { author, subject, files: new Map(files) }
     })
+  return commits.reverse()
 }
