@@ -105,12 +105,14 @@ export async function runJobs(
   const runs = planned.map(({ key }) => store.findRun(key))
   const wanted = [...planned.entries()].filter(([index]) => runs[index] === undefined)
   const fresh: TrialRun[] = []
+  let running = 0
   let end: Pick<JobReport, 'stopped' | 'error'> = {}
   const tell = (): void => onProgress?.({ done: fresh.length, of: wanted.length })
   tell()
   const work = async ([index, { key, ...job }]: (typeof wanted)[number]): Promise<void> => {
-    if (end.stopped === undefined) end = findEnd(fresh, options)
+    if (end.stopped === undefined) end = findEnd(fresh, running, options)
     if (end.stopped !== undefined) return
+    running++
     try {
       const run = await runTrial(job, signal)
       store.keepRun(key, run)
@@ -120,6 +122,8 @@ export async function runJobs(
     } catch (error) {
       if (end.stopped === undefined)
         end = signal.aborted ? { stopped: 'aborted' } : { stopped: 'failed', error }
+    } finally {
+      running--
     }
   }
   await mapConcurrently(wanted, work, concurrency, new AbortController().signal)
@@ -131,14 +135,15 @@ export async function runJobs(
   }
 }
 
-/** Says why no further job may be sent. */
+/** Says why no further job may be sent. Each running job takes at least one call. */
 function findEnd(
   fresh: readonly TrialRun[],
+  running: number,
   { signal, maxCalls = Infinity, maxCost = Infinity, price }: JobOptions,
 ): Pick<JobReport, 'stopped'> {
   const { calls, cost = 0 } = sumUp(fresh, price)
   if (signal.aborted) return { stopped: 'aborted' }
-  if (calls >= maxCalls) return { stopped: 'calls' }
+  if (calls + running >= maxCalls) return { stopped: 'calls' }
   return cost >= maxCost ? { stopped: 'cost' } : {}
 }
 

@@ -115,7 +115,7 @@ describe('runTriggerTrials()', () => {
 
   test('ends at the cap, and keeps what was measured', async () => {
     await using it = await open()
-    const capped = await it.run(TESTS, {}, { maxCalls: 1, concurrency: 1 })
+    const capped = await it.run(TESTS, {}, { maxCalls: 1 })
     expect(capped).toMatchObject({ stopped: 'calls', total: 1, spent: { calls: 1 } })
     expect(await it.run()).toMatchObject({ known: 1, total: 3 })
   })
