@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { stoke } from './fixtures/cli.ts'
+import { stoke, stokeBeside } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
+import { type ChatReply, OpenAiServer } from './fixtures/openai-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 interface TestAnswer {
@@ -182,4 +183,46 @@ test('stoke dev prints new collisions and the estimate of the tests after a save
   folder.write('skills/ad-creative/evals/tests.yaml', 'fires: [Write a headline, Plan bids and budgets]')
   await dev.printed(/tests ad-creative: \d of 2 fires likely \(words only\)/, from)
   expect(dev.output().slice(from)).not.toContain('COLLISION')
+})
+
+interface ModelAnswer {
+  readonly skills: readonly {
+    readonly triggers: { readonly passed: number; readonly total: number; readonly spent: { calls: number } }
+    readonly against?: { readonly passed: number; readonly total: number }
+    readonly answers?: { readonly columns: readonly string[] }
+  }[]
+}
+
+test('stoke test --model asks about each message once, within --max-calls, and compares with the last revision', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  const toReply = (_call: number, { messages }: { messages: readonly { content: unknown }[] }): ChatReply =>
+    JSON.stringify(messages.at(-1)?.content).includes('invoice') && messages.at(-1) === messages[1]
+      ? { kind: 'tool', name: 'skill', input: { name: 'invoices' } }
+      : { kind: 'text', text: 'Done.' }
+  await using server = await OpenAiServer.start(toReply)
+  const test = async (...args: string[]): Promise<ModelAnswer['skills'][number] | undefined> => {
+    const model = ['--model', 'test', '--base-url', server.baseUrl, '--json']
+    const { json } = await stokeBeside<ModelAnswer>(['test', 'invoices', ...model, ...args, ...place])
+    return json.skills[0]
+  }
+  stoke(['list', ...place])
+  expect((await test('--max-calls', '1'))?.triggers).toMatchObject({ stopped: 'calls', total: 1 })
+  expect((await test())?.triggers).toMatchObject({ passed: 2, total: 3, known: 1, spent: { calls: 2 } })
+  const report = folder.at('report.html')
+  const file = 'skills/invoices/evals/tests.yaml'
+  folder.write(
+    file,
+    `${readFileSync(folder.at(file), 'utf8')}ask:\n  - message: Pay\n    expect: { contains: done }\n`,
+  )
+  const answered = await test('--answers', '--report', report)
+  expect(answered?.triggers.spent.calls).toBe(0)
+  expect(answered?.answers).toMatchObject({
+    columns: ['without the skill', 'served'],
+    rows: [{ cells: [{ passed: 1 }, { passed: 1 }] }],
+  })
+  expect(readFileSync(report, 'utf8')).toContain('1 of 1 pass')
+  const against = await test('--against', 'last-good')
+  expect(against?.against).toMatchObject({ passed: 2, total: 3 })
+  expect(against?.triggers.spent.calls).toBe(0)
 })

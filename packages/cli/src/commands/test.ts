@@ -12,7 +12,6 @@ import type { Answer } from '../terminal/answer.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 import { testByWords } from './test-by-words.ts'
 import { type ModelFlags, testWithModel } from './test-with-model.ts'
-// from './test-by-words.ts'
 
 export interface TestFlags extends ModelFlags {
   /** File that gets the messages in the convention of skill-creator. */
@@ -43,7 +42,7 @@ export async function test(config: Config, flags: TestFlags, names: readonly str
   if (flags.export !== undefined) return await exportTests(tested, flags.export)
   // Only a flag chooses a model here, because a model of the environment may cost money.
   if (flags.model !== undefined || flags.baseUrl !== undefined)
-    return await testWithModel(tested, config, flags)
+    return await testWithModel(tested, skills, config, flags)
   return await testByWords(tested, { reader, isNamed: named.length > 0, messages })
 }
 
