@@ -144,6 +144,17 @@ test('stoke check reports leftovers that git tracks, and shell scripts that bash
   expect(existsSync(folder.at('ran'))).toBe(false)
 })
 
+test('in a repository, only what stands beside a skill looks like a forgotten skill', () => {
+  using folder = open()
+  for (const path of ['docs/guide.md', 'NOTES.md', 'dashboard/skills.css', 'skills/draft/notes.md'])
+    folder.write(path, 'Text.\n')
+  const { stdout } = stoke(['check', '.', '--json'], { cwd: folder.path })
+  const missing = (JSON.parse(stdout) as Checked[]).filter(each =>
+    codes([each]).includes('SKILL_FILE_MISSING'),
+  )
+  expect(missing.map(({ path }) => path)).toEqual(['./skills/draft'])
+})
+
 test('the formats for other programs name the same findings', () => {
   using folder = open()
   const run = (format: string): string =>

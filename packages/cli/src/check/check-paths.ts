@@ -128,10 +128,16 @@ async function checkFolders(root: string, options: CheckOptions): Promise<readon
     checked.push({ path, report, findings, isSkill: true, ...served })
   }
   const { found, isComplete } = await skills.findNotSkills()
+  // Only beside a skill does an ordinary file or folder look as if it was meant to be one.
+  const parents = new Set(skills.current.reports().map(({ location }) => dirname(location)))
+  const meant = found.filter(
+    each =>
+      isMisnamed(each) || !/^(?:no-skill-)?file$/.test(each.reason) || parents.has(dirname(each.location)),
+  )
   return [
     ...listUnreadable(root, skills.current.sources(), isComplete, options),
     ...checked,
-    ...found.flatMap(each => describeNotSkill(each, options)),
+    ...meant.flatMap(each => describeNotSkill(each, options)),
   ]
 }
 

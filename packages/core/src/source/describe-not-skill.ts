@@ -5,8 +5,8 @@ import type { NotSkill, NotSkillReason } from './not-skill.ts'
 /** A finding without the path of its file or folder. */
 export type NotSkillFinding = Pick<NotSkill, 'reason' | 'message' | 'fix' | 'isExpected'>
 
-// Obvious misspellings: SKILLS.md, Skill.md, skill.txt, SKILL.md.txt, SKIL.md, SKILL.
-const NEARLY = /^sk[il]+s?(?:\.[a-z.]+)?$/i
+// Obvious misspellings: SKILLS.md, Skill.md, skill.txt, SKILL.md.txt, SKIL.md, SKILL. But not code or data, such as skills.json.
+const NEARLY = /^sk[il]+s?(?:\.(?![a-z.]*(?:json|css|html?|[jt]sx?|py|sh|go|rs)$)[a-z.]+)?$/i
 
 /** Whether a person could mistake a file name for SKILL.md. */
 export function isNearlySkillFile(name: string): boolean {
