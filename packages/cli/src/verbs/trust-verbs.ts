@@ -102,7 +102,7 @@ function addLog(program: Command): void {
     .option('-p, --patch', 'also print the difference of each revision to the one before it')
     .addHelpText(
       'after',
-      '\nThe first column names a revision for "show", "diff" and "rollback". In a git work tree, author and note come from\nthe commit that has the same files.\n\nExamples:\n  stoke log pdf\n  stoke log pdf -p --limit 3\n  stoke log team/pdf --limit 5 --json',
+      '\nThe first column names a revision for "show", "diff" and "rollback". In a git work tree, author and note come from\nthe commit that wrote the files.\n\nExamples:\n  stoke log pdf\n  stoke log pdf -p --limit 3\n  stoke log team/pdf --limit 5 --json',
     )
     .action(act(async () => (await import('../commands/history.ts')).log))
 }
