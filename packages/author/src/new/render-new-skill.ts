@@ -83,8 +83,11 @@ silent: []
 ask: []
 `
 
+/** The texts of the files, by path. */
+type TemplateFiles = Readonly<Record<string, string>> & { readonly 'SKILL.md': string }
+
 /** The files of each template. Their texts hold without a change, because an author may leave them as they are. */
-const TEMPLATES: Readonly<Record<SkillTemplate, Readonly<Record<'SKILL.md' | string, string>>>> = {
+const TEMPLATES: Readonly<Record<SkillTemplate, TemplateFiles>> = {
   procedure: {
     'SKILL.md': `1. Read the request and name what is missing. Ask for it before you begin.
 2. Do the work in steps that can be checked one by one. If a step fails twice, stop and report the error message.
