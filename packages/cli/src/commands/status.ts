@@ -4,8 +4,8 @@ import { childProcesses } from '@skillstoke/scripts'
 import { judgeStatuses, toSetting } from '../check/skill-findings.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import type { MachineFacts } from '../doctor/examine-setup.ts'
-import { toAnswering } from '../skills/answering.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { toViewing } from '../skills/viewing.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import { formatDiagnostic, formatTable, paint, paintStatus } from '../terminal/output.ts'
@@ -23,7 +23,7 @@ export async function status(config: Config): Promise<Answer> {
           skills.current,
           await judgeStatuses(toSetting(skills, config)),
         ),
-        catalog: viewCatalog(toAnswering(skills, config)).use,
+        catalog: viewCatalog(toViewing(skills, config)).use,
       }),
     },
     { watching: 'auto', reportsUnreadable: true, polling: 'manual' },
