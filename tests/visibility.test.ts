@@ -124,31 +124,28 @@ test('stoke budget begins with the largest entry, takes a scope and a budget, an
 })
 
 describe('an unknown name', () => {
-  test.each(['show', 'why', 'log', 'diff'])(
-    'makes stoke %s exit with 1, and --json print JSON',
-    async verb => {
-      using folder = new TemporaryFolder()
-      folder.writeSkill('skills/pdf')
-      const place = ['--root', folder.at('skills'), '--state', folder.at('state')]
-      const run = (): unknown => {
-        const { status, json } = stoke<object>([verb, 'pfd', '--json', ...place])
-        return [status, { ...json, from: undefined }]
-      }
-      const missing = {
-        name: 'pfd',
-        steps: [
-          { step: 'found', ok: false, detail: 'no folder with this name in root-1; did you mean "pdf"?' },
-        ],
-      }
-      expect(run()).toEqual([1, missing])
-      await using _ = await startDev({
-        root: folder.at('skills'),
-        state: folder.at('state'),
-        args: ['--no-agent'],
-      })
-      expect(run()).toEqual([1, missing])
-    },
-  )
+  test.each(['show', 'why'])('makes stoke %s exit with 1, and --json print JSON', async verb => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const place = ['--root', folder.at('skills'), '--state', folder.at('state')]
+    const run = (): unknown => {
+      const { status, json } = stoke<object>([verb, 'pfd', '--json', ...place])
+      return [status, { ...json, from: undefined }]
+    }
+    const missing = {
+      name: 'pfd',
+      steps: [
+        { step: 'found', ok: false, detail: 'no folder with this name in root-1; did you mean "pdf"?' },
+      ],
+    }
+    expect(run()).toEqual([1, missing])
+    await using _ = await startDev({
+      root: folder.at('skills'),
+      state: folder.at('state'),
+      args: ['--no-agent'],
+    })
+    expect(run()).toEqual([1, missing])
+  })
 
   test('of a revision still is a usage error', () => {
     using folder = new TemporaryFolder()

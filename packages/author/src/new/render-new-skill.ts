@@ -39,13 +39,13 @@ export interface NewFile {
  * ```
  */
 export function renderNewSkill({ name, description, template = 'procedure' }: NewSkill): readonly NewFile[] {
-  const { instructions, files = [] } = TEMPLATES[template]
+  const { 'SKILL.md': instructions, ...others } = TEMPLATES[template]
   const frontmatter = dump({ name, description: description.trim().replace(/\s+/g, ' ') }, { lineWidth: -1 })
   const title = name.charAt(0).toUpperCase() + name.slice(1).replaceAll('-', ' ')
   const text = `---\n${frontmatter}---\n# ${title}\n\n${instructions}`
+  const files = Object.entries({ 'evals/tests.yaml': TESTS, ...others, 'SKILL.md': text })
   const [fault] = validateSkill(new TextEncoder().encode(text))
-  if (fault === undefined)
-    return [{ path: 'evals/tests.yaml', text: TESTS }, ...files, { path: 'SKILL.md', text }]
+  if (fault === undefined) return files.map(([path, content]) => ({ path, text: content }))
   const isAboutName = fault.code.startsWith('NAME') && !fault.message.includes('; use ')
   const fix = isAboutName ? `use ${quote(suggestName(name))}` : fault.fix
   throw new SkillError('INVALID_OPTION', fix === undefined ? fault.message : `${fault.message}; ${fix}`)
@@ -83,39 +83,32 @@ silent: []
 ask: []
 `
 
-interface Template {
-  /** Lines of SKILL.md below the title. They hold without a change, because an author may leave them as they are. */
-  readonly instructions: string
-  readonly files?: readonly NewFile[]
-}
+/** The texts of the files, by path. */
+type TemplateFiles = Readonly<Record<string, string>> & { readonly 'SKILL.md': string }
 
-const TEMPLATES: Readonly<Record<SkillTemplate, Template>> = {
+/** The files of each template. Their texts hold without a change, because an author may leave them as they are. */
+const TEMPLATES: Readonly<Record<SkillTemplate, TemplateFiles>> = {
   procedure: {
-    instructions: `1. Read the request and name what is missing. Ask for it before you begin.
+    'SKILL.md': `1. Read the request and name what is missing. Ask for it before you begin.
 2. Do the work in steps that can be checked one by one. If a step fails twice, stop and report the error message.
 3. Compare the result with the request.
 4. Report what was done, and what was left out and why.
 `,
   },
   reference: {
-    instructions: `Read [references/facts.md](references/facts.md) before you answer. Quote the line that an answer comes from.
+    'SKILL.md': `Read [references/facts.md](references/facts.md) before you answer. Quote the line that an answer comes from.
 If the facts do not answer the question, say so. Do not guess.
 `,
-    files: [
-      {
-        path: 'references/facts.md',
-        text: '# Facts\n\nOne fact in each line, with its source and the day on which it was checked.\n',
-      },
-    ],
+    'references/facts.md': `# Facts
+
+One fact in each line, with its source and the day on which it was checked.
+`,
   },
   script: {
-    instructions: `Run \`node scripts/main.mjs FILE\`. The script prints its result as JSON and changes no file.
+    'SKILL.md': `Run \`node scripts/main.mjs FILE\`. The script prints its result as JSON and changes no file.
 If the script exits with another code than 0, report its error message and do not try to do its work by hand.
 `,
-    files: [
-      {
-        path: 'scripts/main.mjs',
-        text: `// Prints facts about a file as JSON: main.mjs FILE
+    'scripts/main.mjs': `// Prints facts about a file as JSON: main.mjs FILE
 import { readFile } from 'node:fs/promises'
 
 const [path] = process.argv.slice(2)
@@ -123,11 +116,9 @@ if (path === undefined) throw new Error('usage: main.mjs FILE')
 const text = await readFile(path, 'utf8')
 console.log(JSON.stringify({ path, lines: text.split('\\n').length, characters: text.length }))
 `,
-      },
-    ],
   },
   checklist: {
-    instructions: `Check every item, and report the items that fail with the file and the line.
+    'SKILL.md': `Check every item, and report the items that fail with the file and the line.
 
 - [ ] The result does what was asked, and nothing else.
 - [ ] Every claim has a source that was read. Names, dates and numbers agree with it.
@@ -135,7 +126,7 @@ console.log(JSON.stringify({ path, lines: text.split('\\n').length, characters: 
 `,
   },
   style: {
-    instructions: `Follow these rules in every text. Change the wording, never the facts.
+    'SKILL.md': `Follow these rules in every text. Change the wording, never the facts.
 
 | rule | instead of | write |
 |---|---|---|

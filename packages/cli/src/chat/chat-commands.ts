@@ -6,32 +6,20 @@ export interface ChatCommandHelp {
 }
 
 /** The slash commands of the chat itself. A skill with the name of a command cannot be invoked with a slash. */
-export const CHAT_COMMAND_NAMES = [
-  'skills',
-  'why',
-  'reload',
-  'compact',
-  'retry',
-  'test',
-  'help',
-  'quit',
-] as const
-
-export type ChatCommandName = (typeof CHAT_COMMAND_NAMES)[number]
-
-export const CHAT_COMMANDS: Readonly<Record<ChatCommandName, ChatCommandHelp>> = {
+export const CHAT_COMMANDS = {
   skills: { argument: '', does: 'list the skills with their status' },
   why: { argument: '<skill>', does: 'show where a skill stopped on its way to this conversation' },
   reload: { argument: '', does: 'read all sources again' },
   compact: { argument: '', does: 'replace the messages by a summary, and keep the loaded skills' },
   retry: { argument: '', does: 'ask the model again after a failed or interrupted turn' },
-  test: {
-    argument: '',
-    does: 'write the last message into the tests of the skills that were loaded for it',
-  },
+  test: { argument: '', does: 'write the last message into the tests of the skills that it loaded' },
   help: { argument: '', does: 'list what can be typed' },
   quit: { argument: '', does: 'end; the conversation stays stored' },
-}
+} satisfies Readonly<Record<string, ChatCommandHelp>>
+
+export type ChatCommandName = keyof typeof CHAT_COMMANDS
+
+export const CHAT_COMMAND_NAMES: readonly ChatCommandName[] = Object.keys(CHAT_COMMANDS) as ChatCommandName[]
 
 export interface ChatCommand {
   readonly name: ChatCommandName

@@ -5,7 +5,7 @@ import { type ConversationStore, type ConversationSummary, openConversationStore
 import type { Config } from '../config/config.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
-import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, formatTime, paint, toTerminalLine } from '../terminal/output.ts'
 import { findProgramName } from '../terminal/program-name.ts'
 
 /** Owner of the conversations. A state directory belongs to one person. */
@@ -48,7 +48,7 @@ export async function listConversations(config: Config): Promise<Answer> {
       if (newest === undefined) return [`no conversations in ${file}`]
       const rows = conversations.map(({ id, seq, at }) => [
         paint('bold', toTerminalLine(id)),
-        new Date(at).toISOString().slice(0, 16).replace('T', ' '),
+        formatTime(at),
         String(seq),
       ])
       const command = `${findProgramName()} ${toCommandLine(['chat', newest.id, ...config.options])}`

@@ -93,7 +93,10 @@ export async function add(
     config,
   )
   return {
-    json: added.map(each => ({ ...each, collisions: pairs.filter(pair => isAbout(each.name, pair)) })),
+    json: added.map(each => ({
+      ...each,
+      collisions: pairs.filter(({ skills }) => skills.some(({ name }) => name === each.name)),
+    })),
     text: () => [
       ...added.flatMap((each, index) => [...describe(each, chosen[index] as Skill)]),
       ...pairs.flatMap(pair => [...describeCollision(pair)]),
@@ -106,10 +109,6 @@ async function findAddedCollisions(of: readonly string[], config: Config): Promi
   const folders = { ...config, remotes: [] }
   await using skills = await openSkills(folders, { watching: 'off', acceptsMissing: true })
   return findCollisions(listCompeting(skills.forConversation(defined({ scope: config.scope }))), { of })
-}
-
-function isAbout(name: string, { skills }: Collision): boolean {
-  return skills.some(each => each.name === name)
 }
 
 /** A copied skill, and what was not copied with it. */

@@ -1,4 +1,4 @@
-import { createScopeTest, type SkillRuntime } from '@skillstoke/core'
+import { createScopeTest } from '@skillstoke/core'
 import { computeBudget, type SkillBudget, toGenerationId } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { openSkills } from '../skills/open-skills.ts'
@@ -10,34 +10,27 @@ import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
 /** Width of a number of tokens. */
 const COLUMN = 'LISTED'.length
 
-type Cost = SkillBudget['skills'][number] & {
-  /** Null if the instructions cannot be read. */
-  readonly body: number | null
-}
-
 /** Implements `stoke budget`: prints what each skill costs, and how much of each limit the skills use. */
 export async function budget(config: Config): Promise<Answer> {
   await using skills = await openSkills(config, { watching: 'off' })
   const isInScope = createScopeTest(config.scope)
   const served = skills.current.list().filter(({ name }) => isInScope(name))
   const found = computeBudget(served, { ...config.catalog, countTokens })
-  const costs = (await countBodies(found, skills)).toSorted((a, b) => b.listed - a.listed)
+  const costs: Cost[] = []
+  for (const [index, cost] of found.skills.entries()) {
+    const skill = served[index]
+    // Counting must not retrieve the files of a skill that was not loaded yet.
+    const isStored = skill !== undefined && skills.isStored(skill)
+    costs.push({ ...cost, body: isStored ? countTokens(await skills.readBody(skill)) : null })
+  }
+  costs.sort((a, b) => b.listed - a.listed)
   return {
     json: { generation: toGenerationId(skills.current), ...found, skills: costs },
     text: () => (costs.length === 0 ? ['no skills in scope'] : describe(found, costs)),
   }
 }
 
-async function countBodies({ skills: costs }: SkillBudget, skills: SkillRuntime): Promise<readonly Cost[]> {
-  const found: Cost[] = []
-  for (const cost of costs) {
-    const skill = skills.current.get(cost.name)
-    // Counting must not retrieve the files of a skill that was not loaded yet.
-    const body = skills.isStored(skill) ? countTokens(await skills.readBody(skill)) : null
-    found.push({ ...cost, body })
-  }
-  return found
-}
+type Cost = SkillBudget['skills'][number] & { readonly body: number | null }
 
 function* describe(
   { catalog, limits, neededTokens, skills }: SkillBudget,

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { countSkills, isMisnamed, listNotSkills, listSkills } from '@skillstoke/core/internal'
+import { countSkills, listSkills } from '@skillstoke/core/internal'
 import { type Config, pathsOf } from '../config/config.ts'
 import { realPath } from '../config/real-path.ts'
 import { readVersion } from '../config/version.ts'
@@ -29,13 +29,16 @@ export async function doctor(config: Config): Promise<Answer> {
   const parts = [await examineMachine(config), await examineSkills(config), examineClients()]
   const facts = parts.flatMap(part => part.facts)
   const findings = parts.flatMap(part => part.findings)
-  const isFine = findings.every(({ severity }) => severity === 'info')
-  const sorted = Object.keys(STYLES).flatMap(each => findings.filter(({ severity }) => severity === each))
+  const isFine = findings.every(([severity]) => severity === 'info')
+  const sorted = Object.keys(STYLES).flatMap(each => findings.filter(([severity]) => severity === each))
   return {
-    json: { facts: facts.map(([about, text]) => ({ about, text })), findings: sorted },
+    json: {
+      facts: facts.map(([about, text]) => ({ about, text })),
+      findings: sorted.map(([severity, message, fix]) => ({ severity, message, fix })),
+    },
     text: function* () {
       yield formatTable(facts.map(row => row.map(toTerminalLine)))
-      for (const { severity, message, fix } of sorted)
+      for (const [severity, message, fix] of sorted)
         yield `${paint(STYLES[severity], severity)} ${toTerminalLine(message)}\n    fix: ${toAdvice(fix, config.options)}`
       if (isFine) yield 'nothing is wrong'
     },
@@ -56,7 +59,6 @@ async function examineSkills(config: Config): Promise<Examined> {
   await using skills = await openSkills(config, { ...options, acceptsMissing: true })
   const { sources } = countSkills(skills, pathsOf(config))
   const { skills: rows } = await listSkills(toAnswering(skills, config))
-  const { found } = await listNotSkills(skills)
   const copies = await listCopies(config.roots.map(({ path }) => path))
   const served = rows.filter(({ serving }) => serving !== null).length
   return {
@@ -68,12 +70,8 @@ async function examineSkills(config: Config): Promise<Examined> {
       ['skills', `${rows.length} found, ${served} served${isFrozen(skills) ? ', frozen' : ''}`],
     ],
     findings: [
-      ...sources.flatMap((source, index) => judgeSource(source, config.roots[index]?.isNamed ?? true)),
-      ...judgeSkills(
-        rows,
-        found.filter(each => isMisnamed(each)),
-        isFrozen(skills),
-      ),
+      ...sources.flatMap((source, index) => [...judgeSource(source, config.roots[index]?.isNamed ?? true)]),
+      ...judgeSkills(rows, isFrozen(skills)),
       ...judgeCopies(copies),
     ],
   }
@@ -96,7 +94,7 @@ async function examineMachine(config: Config): Promise<Examined> {
         return ['dev', `${url}, process ${pid}: ${roots.map(({ path }) => nearPath(path)).join(', ')}`]
       }),
     ],
-    findings: judgeMachine({ containment, git, needsGit: config.remotes.length > 0 }),
+    findings: [...judgeMachine({ containment, git, needsGit: config.remotes.length > 0 })],
   }
 }
 
@@ -104,7 +102,7 @@ function examineClients(): Examined {
   const clients = listClients()
   return {
     facts: clients.map(({ title, state }) => ['client', `${title}: ${state}`]),
-    findings: clients.flatMap(judgeClient),
+    findings: clients.flatMap(client => [...judgeClient(client)]),
   }
 }
 

@@ -7,7 +7,7 @@ import { toAnswering } from '../skills/answering.ts'
 import { askOrScan } from '../skills/ask-or-scan.ts'
 import { listHistory } from '../skills/commit-authors.ts'
 import type { Answer } from '../terminal/answer.ts'
-import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, formatTime, paint, toTerminalLine } from '../terminal/output.ts'
 import { paintDiff } from '../terminal/paint-diff.ts'
 
 /** Number of revisions that `log` lists if `--limit` is not given. */
@@ -110,10 +110,6 @@ function* describeLog(steps: readonly LoggedStep[], hasPatches: boolean): Genera
     yield `${lines[index]}`
     if (patch) yield `${paintDiff(patch)}\n`
   }
-}
-
-export function formatTime(at: number): string {
-  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 }
 
 /**

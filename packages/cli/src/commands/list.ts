@@ -10,8 +10,8 @@ import {
 import type { NotSkills } from '@skillstoke/core/source'
 import { judgeRows, toSetting } from '../check/skill-findings.ts'
 import { type Config, findingsOf, isAboutStore, isFailure, pathsOf } from '../config/config.ts'
-import { toAnswering } from '../skills/answering.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { toViewing } from '../skills/viewing.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
@@ -20,6 +20,7 @@ import { formatCatalog } from '../terminal/format-catalog.ts'
 import {
   formatDiagnostic,
   formatTable,
+  formatTime,
   paint,
   paintStatus,
   printFindings,
@@ -27,7 +28,6 @@ import {
   sortForPeople,
   toTerminalLine,
 } from '../terminal/output.ts'
-import { formatTime } from './history.ts'
 
 /** Width of the last column if no terminal limits it. */
 const DESCRIPTION_WIDTH = 70
@@ -49,7 +49,7 @@ export async function list(config: Config, flags: ListFlags): Promise<Answer> {
         return { ...skills, notSkills: expectedOf(notSkills) }
       },
       scan: async skills => {
-        const listed = await listSkills(toAnswering(skills, config))
+        const listed = await listSkills(toViewing(skills, config))
         return {
           ...listed,
           skills: await judgeRows(listed.skills, toSetting(skills, config)),

@@ -8,11 +8,11 @@ import type { Answer } from '../terminal/answer.ts'
 import { askYes } from '../terminal/ask.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, UsageError } from '../terminal/exit-code.ts'
-import { paint, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatTime, paint, printLine, toTerminalLine } from '../terminal/output.ts'
 import { paintDiff } from '../terminal/paint-diff.ts'
 import { findProgramName, nameProgram } from '../terminal/program-name.ts'
 import { openMeasured } from '../trial/open-trial.ts'
-import { formatTime, showRevision } from './history.ts'
+import { showRevision } from './history.ts'
 
 interface RollbackFlags {
   readonly json?: boolean

@@ -4,11 +4,11 @@ import type { SkillExplanation } from '@skillstoke/core'
 import { defined, type SkillDetail, shortDigest, showSkill } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { judgeRows, toSetting } from '../check/skill-findings.ts'
+import { ApiError } from '../client/api-error.ts'
 import type { Config } from '../config/config.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { askOrScan } from '../skills/ask-or-scan.ts'
 import { findGrantRefusal, openSkills } from '../skills/open-skills.ts'
-import { toMissing } from '../skills/report-missing.ts'
 import { toAsked } from '../skills/skill-target.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
@@ -32,7 +32,14 @@ export async function show(config: Config, { revision, copyTo }: ShowFlags, aske
   const { answer } = await askOrScan<SkillDetail | SkillExplanation>(
     config,
     {
-      ask: async client => await client.skill(name, defined({ revision })),
+      ask: async client =>
+        await client.skill(name, defined({ revision })).catch(async (thrown: unknown) => {
+          const isUnknown = thrown instanceof ApiError && thrown.code === 'NOT_FOUND'
+          const explanation = isUnknown ? await client.why(name) : undefined
+          // The skill may exist without the revision.
+          if (explanation?.steps[0]?.ok === false) return explanation
+          throw thrown
+        }),
       scan: async skills => {
         const shown = await showSkill(name, toAnswering(skills, config), defined({ revision }))
         if ('steps' in shown) return shown
@@ -41,21 +48,23 @@ export async function show(config: Config, { revision, copyTo }: ShowFlags, aske
     },
     { needsState: revision !== undefined },
   )
-  if (!('steps' in answer)) {
-    const { skills, fields, files, body } = answer
+  if ('steps' in answer)
     return {
-      json: {
-        ...fields,
-        ...skills[0],
-        ...(revision === undefined ? {} : { shown: fields?.revision }),
-        files,
-        body,
+      json: answer,
+      text: () => {
+        const reason = toTerminalText(answer.steps[0]?.detail ?? '')
+        process.stderr.write(`there is no skill ${JSON.stringify(asked)}: ${reason}\n`)
+        return []
       },
-      text: () => describe(answer, config),
-      exit: fields === null ? EXIT_FINDINGS : EXIT_OK,
+      exit: EXIT_FINDINGS,
     }
+  const { skills, fields, files, body } = answer
+  const shown = revision === undefined ? {} : { shown: fields?.revision }
+  return {
+    json: { ...fields, ...skills[0], ...shown, files, body },
+    text: () => describe(answer, config),
+    exit: fields === null ? EXIT_FINDINGS : EXIT_OK,
   }
-  return toMissing(asked, answer)
 }
 
 async function* describe(

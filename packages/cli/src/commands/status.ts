@@ -3,22 +3,12 @@ import { countSkills, type SourcesStatus, shortDigest, viewCatalog } from '@skil
 import { childProcesses } from '@skillstoke/scripts'
 import { judgeStatuses, toSetting } from '../check/skill-findings.ts'
 import { type Config, pathsOf } from '../config/config.ts'
-import { toAnswering } from '../skills/answering.ts'
+import type { MachineFacts } from '../doctor/examine-setup.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
+import { toViewing } from '../skills/viewing.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import { formatDiagnostic, formatTable, paint, paintStatus } from '../terminal/output.ts'
-
-interface Containment {
-  readonly kind: keyof typeof CONTAINED
-  readonly detail: string
-}
-
-const CONTAINED = {
-  sandbox: 'scripts are contained by ',
-  permissions: 'scripts are contained by the permissions of Node only: ',
-  none: 'scripts do not run: ',
-} as const
 
 /** Implements `stoke status`: prints the sources, how they are watched, and how many skills were found. */
 export async function status(config: Config): Promise<Answer> {
@@ -33,7 +23,7 @@ export async function status(config: Config): Promise<Answer> {
           skills.current,
           await judgeStatuses(toSetting(skills, config)),
         ),
-        catalog: viewCatalog(toAnswering(skills, config)).use,
+        catalog: viewCatalog(toViewing(skills, config)).use,
       }),
     },
     { watching: 'auto', reportsUnreadable: true, polling: 'manual' },
@@ -58,7 +48,8 @@ export async function status(config: Config): Promise<Answer> {
       yield `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`
       yield formatCatalog(catalog)
       const { kind, detail } = await findContainment(config)
-      yield paint('dim', `${CONTAINED[kind]}${detail}`)
+      const by = kind === 'permissions' ? `the permissions of Node only: ${detail}` : detail
+      yield paint('dim', kind === 'none' ? `scripts do not run: ${detail}` : `scripts are contained by ${by}`)
       yield paint('dim', `state in ${stateDirectory}`)
       yield describeSource(from, config)
     },
@@ -71,7 +62,7 @@ function describeVersion(version: string | undefined): string {
 }
 
 /** Returns how scripts are contained; `none` if no script runs here. */
-export async function findContainment({ sandbox }: Config): Promise<Containment> {
+export async function findContainment({ sandbox }: Config): Promise<MachineFacts['containment']> {
   try {
     return await childProcesses({ sandbox }).containment()
   } catch (thrown) {

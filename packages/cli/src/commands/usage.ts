@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import type { Digest } from '@skillstoke/core'
 import { shortDigest } from '@skillstoke/core/internal'
 import { openUsageLog, type UsageCount } from '@skillstoke/core/internal/node'
 import type { Config } from '../config/config.ts'
@@ -38,36 +39,33 @@ async function readCounts({ stateDirectory }: Config, days: number): Promise<rea
 }
 
 function describeLoads(loads: readonly UsageCount[]): readonly (readonly string[])[] {
-  return listByCount(loads).map(([name, rows, total]) => [
+  return sumBy(loads, ({ name }) => name).map(([name, total, rows]) => [
     paint('bold', toTerminalLine(name)),
     String(total),
     rows[0]?.day ?? '',
-    countEach(rows, ({ revision }) => shortDigest(revision as `sha256:${string}`)),
-    toTerminalLine(countEach(rows, ({ client }) => client)),
+    listSums(rows, ({ revision }) => shortDigest(revision as Digest)),
+    toTerminalLine(listSums(rows, ({ client }) => client)),
   ])
 }
 
 function describeMisses(misses: readonly UsageCount[]): string {
-  const rows = listByCount(misses).map(([query, , total]) => [String(total), toTerminalLine(query)])
+  const rows = sumBy(misses, ({ name }) => name).map(([query, total]) => [
+    String(total),
+    toTerminalLine(query),
+  ])
   return formatTable(rows.slice(0, MAX_MISSES))
 }
 
-/** Groups counts by name, the largest sum first. */
-function listByCount(
-  counts: readonly UsageCount[],
-): readonly (readonly [name: string, rows: readonly UsageCount[], total: number])[] {
-  return Object.entries(Object.groupBy(counts, ({ name }) => name))
-    .map(([name, rows = []]) => [name, rows, sumOf(rows)] as const)
-    .toSorted(([, , a], [, , b]) => b - a)
-}
-
 /** Returns a text such as `cursor 5, chat 2`. */
-function countEach(rows: readonly UsageCount[], keyOf: (row: UsageCount) => string): string {
-  return Object.entries(Object.groupBy(rows, keyOf))
-    .map(([key, some = []]) => `${key} ${sumOf(some)}`)
+function listSums(rows: readonly UsageCount[], keyOf: (row: UsageCount) => string): string {
+  return sumBy(rows, keyOf)
+    .map(([key, total]) => `${key} ${total}`)
     .join(', ')
 }
 
-function sumOf(rows: readonly UsageCount[]): number {
-  return rows.reduce((sum, { count }) => sum + count, 0)
+/** Adds up the counts with the same key, the largest sum first. */
+function sumBy(counts: readonly UsageCount[], keyOf: (row: UsageCount) => string) {
+  return Array.from(Map.groupBy(counts, keyOf), ([key, rows]) => {
+    return [key, rows.reduce((sum, { count }) => sum + count, 0), rows] as const
+  }).sort(([, a], [, b]) => b - a)
 }

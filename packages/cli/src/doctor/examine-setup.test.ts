@@ -27,24 +27,24 @@ const healthy: MachineFacts = {
 const copy = (root: string, revision: string): SkillCopy => ({
   ...{ name: 'pdf', root, path: `${root}/pdf`, revision: `sha256:${revision}` },
 })
-const machine = (facts: Partial<MachineFacts>): readonly SetupFinding[] =>
+const machine = (facts: Partial<MachineFacts>): Iterable<SetupFinding> =>
   judgeMachine({ ...healthy, ...facts })
-const client = (state: 'connected' | 'stale' | 'not-connected'): readonly SetupFinding[] =>
+const client = (state: 'connected' | 'stale' | 'not-connected'): Iterable<SetupFinding> =>
   judgeClient({ id: 'cursor', title: 'Cursor', path: 'mcp.json', state })
 
 describe('the judgement of a setup', () => {
-  test.each<[string, readonly SetupFinding[]]>([
+  test.each<[string, Iterable<SetupFinding>]>([
     ['a source with events', judgeSource(source, true)],
     ['a default root that is missing', judgeSource({ ...source, isMissing: true }, false)],
-    ['a served skill', judgeSkills([row], [], false)],
+    ['a served skill', judgeSkills([row], false)],
     ['copies with the same files', judgeCopies([copy('/a', 'x'), copy('/b', 'x')])],
     ['a machine with everything', machine({})],
     ['a client that is connected', client('connected')],
   ])('finds nothing wrong with %s', (_what, findings) => {
-    expect(findings).toEqual([])
+    expect([...findings]).toEqual([])
   })
 
-  test.each<[string, readonly SetupFinding[], RegExp]>([
+  test.each<[string, Iterable<SetupFinding>, RegExp]>([
     [
       'a named root that is missing',
       judgeSource({ ...source, isMissing: true }, true),
@@ -72,17 +72,16 @@ describe('the judgement of a setup', () => {
           row,
           { ...row, status: 'shadowed', serving: null, location: '/p/.claude/skills/pdf', target: 'c/pdf' },
         ],
-        [],
         false,
       ),
       /^info: \/p\/\.claude\/skills\/pdf is hidden by \/p\/skills\/pdf \| stoke why c\/pdf$/,
     ],
     [
       'skills that wait',
-      judgeSkills([{ ...row, status: 'pending' }], [], false),
+      judgeSkills([{ ...row, status: 'pending' }], false),
       /^warning: 1 waiting for approval \| stoke pending$/,
     ],
-    ['no skill at all', judgeSkills([], [], false), /^warning: there is no skill .* \| stoke new my-skill$/],
+    ['no skill at all', judgeSkills([], false), /^warning: there is no skill .* \| stoke new my-skill$/],
     [
       'copies that differ',
       judgeCopies([copy('/a', 'x'), copy('/b', 'x'), copy('/c', 'y')]),
@@ -99,7 +98,7 @@ describe('the judgement of a setup', () => {
       machine({ git: undefined, needsGit: true }),
       /^error: git is not on the path/,
     ],
-    ['frozen roots', judgeSkills([row], [], true), /^info: the roots are frozen/],
+    ['frozen roots', judgeSkills([row], true), /^info: the roots are frozen/],
     [
       'a client whose entry is old',
       client('stale'),
@@ -107,7 +106,7 @@ describe('the judgement of a setup', () => {
     ],
     ['a client without an entry', client('not-connected'), /^info: Cursor is not connected/],
   ])('reports %s with a fix', (_what, findings, line) => {
-    const lines = findings.map(({ severity, message, fix }) => `${severity}: ${message} | ${fix}`)
+    const lines = Array.from(findings, ([severity, message, fix]) => `${severity}: ${message} | ${fix}`)
     expect(lines).toEqual([expect.stringMatching(line)])
   })
 })

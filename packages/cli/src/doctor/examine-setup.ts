@@ -1,14 +1,8 @@
 import type { SkillRow, SourcesStatus } from '@skillstoke/core/internal'
-import type { NotSkill } from '@skillstoke/core/source'
 import type { SkillCopy } from './list-copies.ts'
 
-/** Something that is wrong or noteworthy, and one command or action that helps. */
-export interface SetupFinding {
-  /** `info` needs no action. */
-  readonly severity: 'error' | 'warning' | 'info'
-  readonly message: string
-  readonly fix: string
-}
+/** Something that is wrong or noteworthy, and one command or action that helps. `info` needs no action. */
+export type SetupFinding = readonly [severity: 'error' | 'warning' | 'info', message: string, fix: string]
 
 /** An MCP client that has a configuration file. `stale`: its entry starts a program that no longer exists. */
 export interface ClientFact {
@@ -27,91 +21,62 @@ export interface MachineFacts {
 }
 
 /** Judges a source of skills. `isNamed` is false for a default root, which may be missing. */
-export function judgeSource(
-  source: SourcesStatus['sources'][number],
+export function* judgeSource(
+  { path, isMissing, mode, reason = 'the reason is unknown', ...faults }: SourcesStatus['sources'][number],
   isNamed: boolean,
-): readonly SetupFinding[] {
-  const { path, isMissing, mode, reason = 'the reason is unknown', lastError, storeFault } = source
-  if (isMissing) return isNamed ? [error(`the root ${path} does not exist`, `mkdir -p ${path}`)] : []
-  const found: SetupFinding[] = []
-  if (lastError !== undefined) found.push(error(`${path} cannot be read: ${lastError}`, 'stoke reload'))
-  if (storeFault !== undefined) found.push(error(`nothing is stored: ${storeFault}`, 'stoke gc'))
-  if (mode === 'polling' || mode === 'degraded') {
-    const isLimit = /ENOSPC|EMFILE|watch/i.test(reason)
-    const fix = isLimit ? 'sudo sysctl fs.inotify.max_user_watches=524288' : 'keep the skills on a local disk'
-    found.push(
-      warning(`${path} is watched by ${mode === 'polling' ? 'polling' : 'events in part'}: ${reason}`, fix),
-    )
-  }
-  return found
+): Generator<SetupFinding> {
+  const { lastError, storeFault } = faults
+  if (isMissing && isNamed) yield ['error', `the root ${path} does not exist`, `mkdir -p ${path}`]
+  if (isMissing) return
+  if (lastError !== undefined) yield ['error', `${path} cannot be read: ${lastError}`, 'stoke reload']
+  if (storeFault !== undefined) yield ['error', `nothing is stored: ${storeFault}`, 'stoke gc']
+  if (mode !== 'polling' && mode !== 'degraded') return
+  const how = mode === 'polling' ? 'polling' : 'events in part'
+  const isLimit = /ENOSPC|EMFILE|watch/i.test(reason)
+  const fix = isLimit ? 'sudo sysctl fs.inotify.max_user_watches=524288' : 'keep the skills on a local disk'
+  yield ['warning', `${path} is watched by ${how}: ${reason}`, fix]
 }
 
 /**
- * Judges the skills of the sources, and the folders that look like a skill with a mistyped file name.
+ * Judges the skills of the sources.
  * @param isFrozen whether changes of the roots wait for approval
  */
-export function judgeSkills(
-  skills: readonly SkillRow[],
-  misnamed: readonly NotSkill[],
-  isFrozen: boolean,
-): readonly SetupFinding[] {
-  const waiting = skills.filter(({ status }) => status === 'pending').length
-  return [
-    ...skills.flatMap(row => judgeSkill(row, skills)),
-    ...misnamed.map(({ path, message, fix }) => warning(`${path} ${message}`, fix)),
-    ...(isFrozen ? [info('the roots are frozen: every change waits for approval', 'stoke dev')] : []),
-    ...(waiting === 0 ? [] : [warning(`${waiting} waiting for approval`, 'stoke pending')]),
-    ...(skills.length === 0 ? [warning('there is no skill in the sources', 'stoke new my-skill')] : []),
-  ]
-}
-
-function judgeSkill(row: SkillRow, skills: readonly SkillRow[]): readonly SetupFinding[] {
-  const { name, status, location, target, diagnostics } = row
-  if (status === 'broken') {
-    const reason = diagnostics.find(({ severity }) => severity === 'error')?.message ?? 'unknown'
-    return [error(`${name} is broken: ${reason}`, `stoke why ${target}`)]
+export function* judgeSkills(skills: readonly SkillRow[], isFrozen: boolean): Generator<SetupFinding> {
+  for (const row of skills) {
+    const { name, status, location, target, diagnostics } = row
+    const fix = `stoke why ${target}`
+    const reason = diagnostics.find(({ severity }) => severity === 'error')?.message
+    if (status === 'broken') yield ['error', `${name} is broken: ${reason}`, fix]
+    const winner = skills.find(other => other.name === name && other.serving !== null)?.location
+    if (status === 'shadowed') yield ['info', `${location} is hidden by ${winner ?? 'another folder'}`, fix]
   }
-  if (status !== 'shadowed') return []
-  const winner = skills.find(other => other.name === name && other.serving !== null)
-  return [info(`${location} is hidden by ${winner?.location ?? 'another folder'}`, `stoke why ${target}`)]
+  if (isFrozen) yield ['info', 'the roots are frozen: every change waits for approval', 'stoke dev']
+  const waiting = skills.filter(({ status }) => status === 'pending').length
+  if (waiting > 0) yield ['warning', `${waiting} waiting for approval`, 'stoke pending']
+  if (skills.length === 0) yield ['warning', 'there is no skill in the sources', 'stoke new my-skill']
 }
 
 /** Finds skills that have different files in different folders. */
-export function judgeCopies(copies: readonly SkillCopy[]): readonly SetupFinding[] {
-  return Object.values(Object.groupBy(copies, ({ name }) => name)).flatMap((group = []) => {
+export function* judgeCopies(copies: readonly SkillCopy[]): Generator<SetupFinding> {
+  for (const group of Map.groupBy(copies, ({ name }) => name).values()) {
     const [first] = group
     const other = group.find(({ revision }) => revision !== first?.revision)
-    if (first === undefined || other === undefined) return []
+    if (first === undefined || other === undefined) continue
     const places = group.map(({ path }) => path).join(', ')
-    return [warning(`${first.name} has different files in ${places}`, `diff -r ${first.path} ${other.path}`)]
-  })
+    yield ['warning', `${first.name} has different files in ${places}`, `diff -r ${first.path} ${other.path}`]
+  }
 }
 
-export function judgeMachine({ containment, git, needsGit }: MachineFacts): readonly SetupFinding[] {
+export function* judgeMachine({ containment, git, needsGit }: MachineFacts): Generator<SetupFinding> {
   const { kind, detail } = containment
   const what = kind === 'none' ? 'do not run here' : 'have no sandbox'
-  const fix = 'install bubblewrap'
-  return [
-    ...(kind === 'sandbox' ? [] : [info(`scripts ${what}: ${detail}`, fix)]),
-    ...(git === undefined ? [(needsGit ? error : info)('git is not on the path', 'install git')] : []),
-  ]
+  if (kind !== 'sandbox') yield ['info', `scripts ${what}: ${detail}`, 'install bubblewrap']
+  if (git === undefined) yield [needsGit ? 'error' : 'info', 'git is not on the path', 'install git']
 }
 
-export function judgeClient({ id, title, path, state }: ClientFact): readonly SetupFinding[] {
+export function* judgeClient({ id, title, path, state }: ClientFact): Generator<SetupFinding> {
   const fix = `stoke mcp install ${id}`
   if (state === 'stale')
-    return [warning(`${title} starts a program that does not exist, as ${path} says`, fix)]
-  return state === 'connected' ? [] : [info(`${title} is not connected: ${path} has no entry`, fix)]
-}
-
-function error(message: string, fix: string): SetupFinding {
-  return { severity: 'error', message, fix }
-}
-
-function warning(message: string, fix: string): SetupFinding {
-  return { severity: 'warning', message, fix }
-}
-
-function info(message: string, fix: string): SetupFinding {
-  return { severity: 'info', message, fix }
+    yield ['warning', `${title} starts a program that does not exist, as ${path} says`, fix]
+  if (state === 'not-connected') yield ['info', `${title} is not connected: ${path} has no entry`, fix]
 }

@@ -187,6 +187,11 @@ function widthOf(cell: string): number {
   return /\p{Cc}/u.test(cell) ? stripVTControlCharacters(cell).length : cell.length
 }
 
+/** Returns a time in UTC, for example `2026-11-26 09:30`. */
+export function formatTime(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+}
+
 /** Formats the steps by which a skill reaches a conversation. */
 export function formatSteps(
   { steps }: SkillExplanation,

@@ -6,7 +6,7 @@ import {
   SKILL_STATUSES,
   VISIBILITIES,
 } from '../config/known-values.ts'
-import { act, actOn } from './act.ts'
+import { act } from './act.ts'
 import { parseCount, withScopeOptions, withSharedOptions } from './verb-options.ts'
 
 /** Adds the verbs that read the skills and change nothing, for example `list`. */
@@ -49,7 +49,7 @@ function addShow(program: Command): void {
       'after',
       '\nExamples:\n  stoke show pdf\n  stoke show pdf --revision -1\n  stoke show pdf --revision yesterday --copy-to /tmp/try\n  stoke show skills/pdf\n  stoke show pdf --json',
     )
-    .action(actOn(async () => (await import('../commands/show.ts')).show))
+    .action(act(async () => (await import('../commands/show.ts')).show))
 }
 
 function addRender(program: Command): void {

@@ -18,16 +18,12 @@ export interface SkillList {
   readonly catalog: CatalogUse
 }
 
-/** The sources, and how many skills they have. */
-export interface SkillCounts {
+/** The sources, how many skills they have, and the catalog of a new conversation. */
+export interface SourcesStatus {
   readonly generation: GenerationId
   /** Number of skills with each status. */
   readonly counts: Readonly<Record<SkillStatus, number>>
   readonly sources: readonly ListedSource[]
-}
-
-/** The sources, their skills, and the catalog of a new conversation. */
-export interface SourcesStatus extends SkillCounts {
   readonly catalog: CatalogUse
 }
 
@@ -73,7 +69,7 @@ export function countSkills(
   paths: readonly string[],
   generation: Generation = skills.current,
   statusOf: (report: SkillReport) => SkillStatus = report => report.status,
-): SkillCounts {
+): Omit<SourcesStatus, 'catalog'> {
   const counts = Object.fromEntries(SKILL_STATUSES.map(status => [status, 0])) as Record<SkillStatus, number>
   const found = new Map<string, number>()
   for (const report of generation.reports()) {
