@@ -42,15 +42,11 @@ function describeEntry(
 }
 
 /** Returns the text from a heading to the next heading of its level or a higher one. */
-function readSection(skill: CheckedSkill, number: number): string | undefined {
-  const lines = skill.markdown.lines.filter(each => each.number >= number)
-  const levelOf = ({ kind, text }: (typeof lines)[number]): number =>
+function readSection({ markdown }: CheckedSkill, number: number): string | undefined {
+  const levelOf = ({ kind, text }: (typeof markdown.lines)[number]): number =>
     kind === 'text' ? (/^(#{1,6})\s/.exec(text)?.[1]?.length ?? Infinity) : Infinity
-  const [first] = lines
-  if (first === undefined || first.number !== number || levelOf(first) === Infinity) return undefined
-  const end = lines.findIndex((each, index) => index > 0 && levelOf(each) <= levelOf(first))
-  return lines
-    .slice(0, end < 0 ? undefined : end)
-    .map(({ text }) => text)
-    .join('\n')
+  const [first, ...rest] = markdown.lines.filter(each => each.number >= number)
+  if (first?.number !== number || levelOf(first) === Infinity) return undefined
+  const end = rest.findIndex(each => levelOf(each) <= levelOf(first))
+  return [first, ...rest.slice(0, end < 0 ? undefined : end)].map(({ text }) => text).join('\n')
 }

@@ -28,8 +28,12 @@ export interface LanguageServerOptions extends OpenSkillsOptions {
  *
  * serveLanguageServer({
  *   version: '1.0.0',
+ *   checks: {},
  *   countTokens: text => Math.ceil(text.length / 4),
- *   folders: { load: async path => ({ path, bytes: await readFile(path) }), close: () => undefined },
+ *   openFolder: async path => ({
+ *     read: async () => ({ path, bytes: await readFile(path) }),
+ *     [Symbol.asyncDispose]: async () => undefined,
+ *   }),
  * })
  * ```
  */
