@@ -41,8 +41,8 @@ export function serveLanguageServer(options: LanguageServerOptions): void {
   const connection = createConnection(ProposedFeatures.all, process.stdin, process.stdout)
   const documents = new TextDocuments(TextDocument)
   const skills = new OpenSkills(connection, documents, options)
-  documents.onDidChangeContent(({ document }) => skills.textChanged(document.uri))
-  documents.onDidClose(({ document }) => skills.textChanged(document.uri))
+  documents.onDidChangeContent(({ document }) => skills.textChanged(document))
+  documents.onDidClose(({ document }) => skills.textClosed(document))
   connection.onInitialize(() => describeServer(options.version))
   connection.onCodeAction(async ({ textDocument, range, context }) => {
     const open = await skills.open(textDocument.uri)

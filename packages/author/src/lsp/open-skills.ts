@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { parseSkill } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { DEFAULT_LIMITS } from '@skillstoke/core/source'
@@ -42,8 +42,6 @@ interface OpenSkill {
   /** Absent after a change. */
   check?: Promise<Check>
   timer?: NodeJS.Timeout
-  /** Addresses of the files whose findings the editor shows. */
-  shown: readonly string[]
 }
 
 const SKILL_FILES = ['SKILL.md', 'skill.md']
@@ -81,20 +79,31 @@ export class OpenSkills {
     const { skill, findings } = await this.#check(skillFile)
     // Positions are those of the checked text.
     if (document.version !== version) return await this.open(uri)
-    const own = findings.filter(({ path }) => this.#toUri(path ?? skillFile) === uri)
+    const file = fileURLToPath(uri)
+    const own = findings.filter(({ path = skillFile }) => path === file)
     return { document, path: toRelative(skillFile, uri), skill, findings: own }
   }
 
-  /** Checks the skill of a document again, which may be closed. */
-  textChanged(uri: string): void {
+  /** Checks the skill of a document again. */
+  textChanged({ uri }: TextDocument): void {
     const skillFile = findSkillFile(uri)
     if (skillFile !== undefined) this.#checkLater(skillFile)
+  }
+
+  /** Clears the findings of a document. Closes the folder of a skill without open documents. */
+  async textClosed({ uri }: TextDocument): Promise<void> {
+    await this.#connection.sendDiagnostics({ uri, diagnostics: [] })
+    const skillFile = findSkillFile(uri) ?? ''
+    if (this.#listOpen(skillFile).length > 0) return this.#checkLater(skillFile)
+    const skill = this.#skills.get(skillFile)
+    this.#skills.delete(skillFile)
+    await (await skill?.folder)?.[Symbol.asyncDispose]()
   }
 
   #find(skillFile: string): OpenSkill {
     const folder = (): Promise<SkillFolder> =>
       this.#options.openFolder(skillFile, () => this.#checkLater(skillFile))
-    const skill = this.#skills.get(skillFile) ?? { folder: folder(), shown: [] }
+    const skill = this.#skills.get(skillFile) ?? { folder: folder() }
     this.#skills.set(skillFile, skill)
     return skill
   }
@@ -104,38 +113,20 @@ export class OpenSkills {
     delete skill.check
     clearTimeout(skill.timer)
     skill.timer = setTimeout(() => {
-      this.#publish(skillFile, skill).catch((thrown: unknown) =>
-        this.#connection.console.error(toMessage(thrown)),
-      )
+      this.#publish(skillFile).catch((thrown: unknown) => this.#connection.console.error(toMessage(thrown)))
     }, PAUSE_MS)
   }
 
-  async #publish(skillFile: string, skill: OpenSkill): Promise<void> {
-    const { timer } = skill
-    const open = this.#listOpen(skillFile).map(({ uri }) => uri)
-    const { findings } = open.length === 0 ? { findings: [] } : await this.#check(skillFile)
-    // A newer change is published later.
-    if (skill.timer !== timer) return
-    const byFile = Map.groupBy(findings, ({ path }: Finding) => this.#toUri(path ?? skillFile))
-    const shown = [...byFile.keys(), ...open]
-    for (const uri of new Set([...shown, ...skill.shown])) {
-      const diagnostics = (byFile.get(uri) ?? []).map(each => toDiagnostic(each, this.#documents.get(uri)))
-      await this.#connection.sendDiagnostics({ uri, diagnostics })
+  async #publish(skillFile: string): Promise<void> {
+    for (const { uri } of this.#listOpen(skillFile)) {
+      const open = await this.open(uri)
+      const diagnostics = open?.findings.map(each => toDiagnostic(each, open.document))
+      if (diagnostics !== undefined) await this.#connection.sendDiagnostics({ uri, diagnostics })
     }
-    skill.shown = shown
-    if (open.length > 0) return
-    this.#skills.delete(skillFile)
-    await (await skill.folder)[Symbol.asyncDispose]()
   }
 
   #listOpen(skillFile: string): readonly TextDocument[] {
     return this.#documents.all().filter(({ uri }) => findSkillFile(uri) === skillFile)
-  }
-
-  /** Returns the address of a file as the editor spells it. */
-  #toUri(path: string): string {
-    const isOpen = ({ uri }: TextDocument): boolean => uri.startsWith('file:') && fileURLToPath(uri) === path
-    return this.#documents.all().find(isOpen)?.uri ?? pathToFileURL(path).href
   }
 
   /** Checks a skill, unless nothing changed since its last check. */

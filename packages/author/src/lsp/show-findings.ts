@@ -4,7 +4,6 @@ import {
   type Diagnostic,
   DiagnosticSeverity,
   type Range,
-  type TextEdit,
 } from 'vscode-languageserver/node'
 import type { TextDocument } from 'vscode-languageserver-textdocument'
 import type { Finding, TextEdit as OffsetEdit } from '../check/finding.ts'
@@ -16,8 +15,8 @@ const SEVERITIES = {
   info: DiagnosticSeverity.Information,
 } as const
 
-/** Returns a finding as an editor shows it. `document` is the text of its file, if the file is open. */
-export function toDiagnostic(finding: Finding, document?: TextDocument): Diagnostic {
+/** Returns a finding about a document as an editor shows it. */
+export function toDiagnostic(finding: Finding, document: TextDocument): Diagnostic {
   const { code, severity, message, fix, page } = finding
   return {
     range: toRange(finding, document),
@@ -30,14 +29,13 @@ export function toDiagnostic(finding: Finding, document?: TextDocument): Diagnos
 }
 
 /** Returns the text that the edit of a finding replaces, or the rest of the line. */
-function toRange({ line = 1, column = 1, edit }: Finding, document?: TextDocument): Range {
-  const start = { line: line - 1, character: column - 1 }
+function toRange({ line = 1, column = 1, edit }: Finding, document: TextDocument): Range {
   const [first, last] = [edit?.edits[0], edit?.edits.at(-1)]
-  if (document !== undefined && first !== undefined && last !== undefined)
+  if (first !== undefined && last !== undefined)
     return { start: document.positionAt(first.start), end: document.positionAt(last.end) }
-  const end = { line, character: 0 }
-  const length = document?.getText({ start, end }).trimEnd().length
-  return { start, end: length === undefined ? end : { ...start, character: start.character + length } }
+  const start = { line: line - 1, character: column - 1 }
+  const { length } = document.getText({ start, end: { line, character: 0 } }).trimEnd()
+  return { start, end: { ...start, character: start.character + length } }
 }
 
 /** Lists the quick fixes for some lines of a document, and the action that applies all automatic edits. */
@@ -46,10 +44,9 @@ export function listActions(
   range: Range,
   wanted: readonly CodeActionKind[] = [CodeActionKind.Empty],
 ): CodeAction[] {
-  const near = findings.filter(each => overlaps(toRange(each, document), range))
-  const fixes = near.flatMap(finding => {
+  const fixes = findings.flatMap(finding => {
     const { edit } = finding
-    if (edit === undefined) return []
+    if (edit === undefined || !overlaps(toRange(finding, document), range)) return []
     return {
       ...toAction(edit.title, CodeActionKind.QuickFix, edit.edits, document),
       diagnostics: [toDiagnostic(finding, document)],
@@ -74,10 +71,9 @@ function toAction(
   edits: readonly OffsetEdit[],
   document: TextDocument,
 ): CodeAction {
-  const changes: TextEdit[] = edits.map(({ start, end, text }) => ({
-    range: { start: document.positionAt(start), end: document.positionAt(end) },
-    newText: text,
-  }))
+  const changes = edits.map(({ start, end, text: newText }) => {
+    return { range: { start: document.positionAt(start), end: document.positionAt(end) }, newText }
+  })
   return { title, kind, edit: { changes: { [document.uri]: changes } } }
 }
 
