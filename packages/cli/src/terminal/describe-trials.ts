@@ -1,14 +1,12 @@
 import type { AnswerTrials, Score, TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
 import { shortDigest } from '@skillstoke/core/internal'
-import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
-
-const MESSAGE_WIDTH = 60
+import { formatTable, indent, joinWords, paint, quoteMessage, toTerminalLine } from './output.ts'
 
 /** Describes what a model did with the messages of a skill. */
 export function* describeTrials(trials: TriggerTrials, against?: Score): Generator<string> {
   yield summarizeTrials(trials, against)
   const failed = trials.trials.filter(({ passed }) => passed === false)
-  if (failed.length > 0) yield formatTable(failed.map(toCells)).replace(/^/gm, '  ')
+  if (failed.length > 0) yield indent(formatTable(failed.map(toCells)))
 }
 
 /** One line with the score of a skill, and what it cost. */
@@ -29,22 +27,22 @@ export function summarizeTrials(
 
 function toCells({ kind, message, loads, runs, others }: TriggerTrial): string[] {
   const what = kind === 'fires' ? 'silent' : 'fired'
-  const instead = others.length === 0 ? '' : `loaded ${others.map(toTerminalLine).join(', ')}`
-  return [paint('red', what), `"${shorten(message, MESSAGE_WIDTH)}"`, `${loads} of ${runs} loads`, instead]
+  const instead = others.length === 0 ? '' : `loaded ${joinWords(others)}`
+  return [paint('red', what), quoteMessage(message), `${loads} of ${runs} loads`, instead]
 }
 
 /** Describes the answers: a row for each message, and a column for each way to answer. */
 export function* describeAnswers({ skill, columns, rows }: AnswerTrials): Generator<string> {
   yield `${paint('bold', toTerminalLine(skill))}  answers`
   const table = rows.map(({ message, cells }) => [
-    shorten(message, MESSAGE_WIDTH),
+    quoteMessage(message),
     ...cells.map(
       ({ passed, runs, tokens, ms }) => `${passed} of ${runs}, ${tokens} tokens, ${(ms / 1000).toFixed(1)} s`,
     ),
   ])
-  yield formatTable([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table]).replace(/^/gm, '  ')
+  yield indent(formatTable([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table]))
   for (const { message, cells } of rows)
     for (const [index, { failures }] of cells.entries())
       if (index > 0 && failures.length > 0)
-        yield `  ${shorten(message, MESSAGE_WIDTH)}, ${columns[index]}: ${failures.map(toTerminalLine).join('; ')}`
+        yield `  ${quoteMessage(message)}, ${columns[index]}: ${toTerminalLine(failures.join('; '))}`
 }
