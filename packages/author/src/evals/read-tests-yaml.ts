@@ -1,8 +1,8 @@
-import { defined, isRecord, quote, showValue } from '@skillstoke/core/internal'
+import { defined, findNearest, isRecord, quote, quoteAll, showValue } from '@skillstoke/core/internal'
 import { readLinedYaml } from './lined-yaml.ts'
-import { readExpectations, suggestKey } from './read-expectations.ts'
 import {
   type AnswerTest,
+  EXPECTATION_KINDS,
   type Expectation,
   type ReadTests,
   TESTS_FILE,
@@ -13,7 +13,7 @@ import {
 } from './skill-tests.ts'
 
 /** Reports a mistake in a test or in a section. */
-export type Report = (message: string, fix: string) => void
+type Report = (message: string, fix: string) => void
 
 const SECTIONS = [...TRIGGER_KINDS, 'ask']
 
@@ -78,4 +78,46 @@ function readMessage(value: unknown, report: Report): string | undefined {
   // YAML reads a message with a colon and a space as a map.
   else report(`the message is read as ${showValue(value, 40)}, not as text`, 'put it in double quotes')
   return undefined
+}
+
+/** Reads what an answer must have: one map, or a list of maps. */
+function readExpectations(value: unknown, report: Report): readonly Expectation[] {
+  if (Array.isArray(value)) return value.flatMap(each => readExpectations(each, report))
+  if (isRecord(value)) return Object.entries(value).flatMap(([key, each]) => readOne(key, each, report))
+  const found = value == null ? 'the test expects nothing' : `${showValue(value, 40)} is no expectation`
+  report(found, 'write for example "contains: text" below "expect:"')
+  return []
+}
+
+function readOne(key: string, value: unknown, report: Report): readonly Expectation[] {
+  const kind = EXPECTATION_KINDS.find(each => each === key)
+  if (kind === 'json') return [{ kind, value }]
+  if (kind === undefined)
+    report(`${quote(key)} is no kind of expectation`, suggestKey(key, EXPECTATION_KINDS))
+  else if (typeof value !== 'string' || value.trim() === '')
+    report(
+      `${quote(kind)} is ${showValue(value, 40)}, not text`,
+      `put the value of ${quote(kind)} in double quotes`,
+    )
+  else {
+    const fault = kind === 'matches' ? findPatternFault(value) : undefined
+    if (fault === undefined) return [{ kind, text: value }]
+    report(`${quote(value)} is no regular expression: ${fault}`, 'correct it, or use "contains"')
+  }
+  return []
+}
+
+function findPatternFault(text: string): string | undefined {
+  try {
+    new RegExp(text, 'u').test('')
+    return undefined
+  } catch (thrown) {
+    return (thrown as SyntaxError).message.replace(/^.*: /, '').toLowerCase()
+  }
+}
+
+/** Says which key to write in place of an unknown one. */
+function suggestKey(key: string, known: readonly string[]): string {
+  const near = findNearest(key, known)
+  return near === undefined ? `use one of ${quoteAll(known)}` : `write ${quote(near)}`
 }
