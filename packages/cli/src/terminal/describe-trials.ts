@@ -1,4 +1,11 @@
-import type { AnswerTrials, Score, TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
+import type {
+  AnswerTrials,
+  Score,
+  Spent,
+  TrialEstimate,
+  TriggerTrial,
+  TriggerTrials,
+} from '@skillstoke/author/trials'
 import { shortDigest } from '@skillstoke/core/internal'
 import { formatTable, indent, joinWords, paint, quoteMessage, toTerminalLine } from './output.ts'
 
@@ -20,9 +27,28 @@ export function summarizeTrials(
       ? `${passed} of ${total}`
       : `${against.passed} -> ${passed} of ${total} against ${shortDigest(against.revision)}`
   const [low, high] = interval.map(each => Math.round(each * 100))
-  const tokens = (spent.inputTokens + spent.outputTokens).toLocaleString('en')
-  const cost = spent.cost === undefined ? '' : `, $${spent.cost.toFixed(2)}`
-  return `${name}  ${score}  ${paint('dim', `(95 % interval ${low} to ${high} %; ${spent.calls} asked, ${known} known, ${tokens} tokens${cost})`)}`
+  return `${name}  ${score}  ${paint('dim', `(95 % interval ${low} to ${high} %; ${spent.calls} asked, ${known} known, ${formatSpent(spent)})`)}`
+}
+
+/** Returns the line that says what a run will ask. The answers are not estimated. */
+export function describePlan(
+  { calls, known, ...spent }: TrialEstimate,
+  { answers = false, maxCalls }: { readonly answers?: boolean; readonly maxCalls: number },
+): string {
+  const rest = answers ? ', and the answers' : ''
+  return paint(
+    'dim',
+    `will ask about ${calls} times (${known} known): about ${formatSpent(spent)}${rest}; at most ${maxCalls} calls`,
+  )
+}
+
+function formatSpent({
+  inputTokens,
+  outputTokens = 0,
+  cost,
+}: Omit<TrialEstimate, 'calls' | 'known'> & Partial<Spent>): string {
+  const tokens = (inputTokens + outputTokens).toLocaleString('en')
+  return `${tokens} tokens${cost === undefined ? '' : `, $${cost.toFixed(2)}`}`
 }
 
 function toCells({ kind, message, loads, runs, others }: TriggerTrial): string[] {
