@@ -44,9 +44,9 @@ export function serveLanguageServer(options: LanguageServerOptions): void {
   documents.onDidChangeContent(({ document }) => skills.textChanged(document))
   documents.onDidClose(({ document }) => skills.textClosed(document))
   connection.onInitialize(() => describeServer(options.version))
-  connection.onCodeAction(async ({ textDocument, range, context }) => {
+  connection.onCodeAction(async ({ textDocument, range }) => {
     const open = await skills.open(textDocument.uri)
-    return open === undefined ? [] : listActions(open, range, context.only)
+    return open === undefined ? [] : listActions(open, range)
   })
   connection.onCompletion(async ({ textDocument, position }) => {
     const open = await skills.open(textDocument.uri)
@@ -66,7 +66,7 @@ function describeServer(version: string): InitializeResult {
     serverInfo: { name: 'stoke', version },
     capabilities: {
       textDocumentSync: TextDocumentSyncKind.Incremental,
-      codeActionProvider: { codeActionKinds: [CodeActionKind.QuickFix, CodeActionKind.SourceFixAll] },
+      codeActionProvider: { codeActionKinds: [CodeActionKind.QuickFix] },
       completionProvider: { triggerCharacters: ['(', '`', '/'] },
       hoverProvider: true,
     },

@@ -4,6 +4,7 @@ import {
   type Diagnostic,
   DiagnosticSeverity,
   type Range,
+  type TextEdit,
 } from 'vscode-languageserver/node'
 import type { TextDocument } from 'vscode-languageserver-textdocument'
 import type { Finding, TextEdit as OffsetEdit } from '../check/finding.ts'
@@ -38,51 +39,22 @@ function toRange({ line = 1, column = 1, edit }: Finding, document: TextDocument
   return { start, end: { ...start, character: start.character + length } }
 }
 
-/** Lists the quick fixes for some lines of a document, and the action that applies all automatic edits. */
-export function listActions(
-  { findings, document }: OpenDocument,
-  range: Range,
-  wanted: readonly CodeActionKind[] = [CodeActionKind.Empty],
-): CodeAction[] {
-  const fixes = findings.flatMap(finding => {
+/** Lists the quick fixes for some lines of a document. */
+export function listActions({ findings, document }: OpenDocument, { start, end }: Range): CodeAction[] {
+  return findings.flatMap(finding => {
+    const range = toRange(finding, document)
     const { edit } = finding
-    if (edit === undefined || !overlaps(toRange(finding, document), range)) return []
+    if (edit === undefined || range.start.line > end.line || start.line > range.end.line) return []
     return {
-      ...toAction(edit.title, CodeActionKind.QuickFix, edit.edits, document),
+      title: edit.title,
+      kind: CodeActionKind.QuickFix,
+      edit: { changes: { [document.uri]: edit.edits.map(each => toTextEdit(each, document)) } },
       diagnostics: [toDiagnostic(finding, document)],
       isPreferred: edit.kind === 'auto',
     }
   })
-  const automatic = findings.flatMap(({ edit }) => (edit?.kind === 'auto' ? edit.edits : []))
-  const all = toAction(
-    'apply all edits that keep the meaning',
-    CodeActionKind.SourceFixAll,
-    withoutOverlaps(automatic),
-    document,
-  )
-  return [...fixes, ...(automatic.length === 0 ? [] : [all])].filter(({ kind = '' }) =>
-    wanted.some(each => each === '' || kind === each || kind.startsWith(`${each}.`)),
-  )
 }
 
-function toAction(
-  title: string,
-  kind: CodeActionKind,
-  edits: readonly OffsetEdit[],
-  document: TextDocument,
-): CodeAction {
-  const changes = edits.map(({ start, end, text: newText }) => {
-    return { range: { start: document.positionAt(start), end: document.positionAt(end) }, newText }
-  })
-  return { title, kind, edit: { changes: { [document.uri]: changes } } }
-}
-
-/** Two edits of one text are not defined if they overlap, so the later one is left to the next run. */
-function withoutOverlaps(edits: readonly OffsetEdit[]): readonly OffsetEdit[] {
-  const sorted = edits.toSorted((a, b) => a.start - b.start)
-  return sorted.filter((edit, index) => index === 0 || (sorted[index - 1]?.end ?? 0) <= edit.start)
-}
-
-function overlaps(a: Range, b: Range): boolean {
-  return a.start.line <= b.end.line && b.start.line <= a.end.line
+function toTextEdit({ start, end, text: newText }: OffsetEdit, document: TextDocument): TextEdit {
+  return { range: { start: document.positionAt(start), end: document.positionAt(end) }, newText }
 }
