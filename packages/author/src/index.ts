@@ -35,7 +35,6 @@ export { type AddedTest, addTest, type NewTest, toTriggerEvals } from './evals/w
 export {
   type AdviceKind,
   estimateTriggers,
-  type SharedWords,
   type TriggerCase,
   type TriggerEstimate,
   type Verdict,
@@ -49,6 +48,7 @@ export {
   findCollisions,
   type LostMessage,
 } from './triggers/find-collisions.ts'
+export type { SharedWords } from './triggers/rank-skills.ts'
 export type { TriggerSkill } from './triggers/skill-words.ts'
 
 // For programs that create skills.

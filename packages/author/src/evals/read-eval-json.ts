@@ -8,13 +8,10 @@ type Found = Omit<TriggerTest, 'path' | 'line'>
 
 const MESSAGES = ['query', 'prompt', 'message']
 const LISTS = ['queries', 'evals', 'results', 'cases']
-const TWO_LISTS: Readonly<Record<string, TriggerKind>> = {
-  should_trigger: 'fires',
-  positive: 'fires',
-  should: 'fires',
-  should_not_trigger: 'silent',
-  negative: 'silent',
-  should_not: 'silent',
+/** The names of two lists, and whether their messages should load the skill. */
+const TWO_LISTS = {
+  ...{ should_trigger: true, positive: true, should: true },
+  ...{ should_not_trigger: false, negative: false, should_not: false },
 }
 
 /**
@@ -29,12 +26,10 @@ export function readEvalJson(value: unknown, skill: string): readonly Found[] {
   const isOwn = (value['skill'] ?? value['skill_name'] ?? skill) === skill
   const list = LISTS.map(key => value[key]).find(each => Array.isArray(each))
   if (Array.isArray(list)) return list.flatMap(each => readItem(each, isOwn, skill))
-  const both = readTwoLists(value, isOwn)
+  const both = readTwoLists(value, isOwn, skill)
   if (both.length > 0) return both
   const skills = isRecord(value['skills']) ? value['skills'] : value
-  return Object.entries(skills).flatMap(([name, each]) =>
-    isRecord(each) ? readTwoLists(each, name === skill) : [],
-  )
+  return Object.entries(skills).flatMap(([name, each]) => readTwoLists(each, name === skill, skill))
 }
 
 function readItem(item: unknown, isOwn: boolean, skill: string): readonly Found[] {
@@ -69,15 +64,13 @@ function expectedSkills(item: Fields): readonly unknown[] | undefined {
   return isNames ? expect : expect === null ? [] : undefined
 }
 
-/** Reads two lists of messages. If they belong to another skill, the messages for it should not load this one. */
-function readTwoLists(value: Fields, isOwn: boolean): readonly Found[] {
-  return Object.entries(TWO_LISTS).flatMap(([key, kind]) => {
+/** Reads two lists of messages, as one list of items that say whether the skill is wanted. */
+function readTwoLists(value: unknown, isOwn: boolean, skill: string): readonly Found[] {
+  if (!isRecord(value)) return []
+  return Object.entries(TWO_LISTS).flatMap(([key, wanted]) => {
     const list = value[key]
-    if (!Array.isArray(list) || (!isOwn && kind === 'silent')) return []
-    return list.flatMap(each => {
-      const message = isRecord(each) ? MESSAGES.map(name => each[name]).find(isText) : each
-      return isText(message) ? { kind: isOwn ? kind : 'silent', message, isPrompt: false, extra: {} } : []
-    })
+    const messages = Array.isArray(list) ? list.map(each => (isRecord(each) ? each : { query: each })) : []
+    return messages.flatMap(each => readItem({ ...each, should_trigger: wanted }, isOwn, skill))
   })
 }
 

@@ -1,3 +1,3 @@
 // For editors: findings while typing, quick fixes, completion and hovers over the Language Server Protocol.
 export { type LanguageServerOptions, serveLanguageServer } from './language-server.ts'
-export type { SkillFolders } from './open-skills.ts'
+export type { SkillFolder } from './open-skills.ts'

@@ -28,8 +28,12 @@ export interface LanguageServerOptions extends OpenSkillsOptions {
  *
  * serveLanguageServer({
  *   version: '1.0.0',
+ *   checks: {},
  *   countTokens: text => Math.ceil(text.length / 4),
- *   folders: { load: async path => ({ path, bytes: await readFile(path) }), close: () => undefined },
+ *   openFolder: async path => ({
+ *     read: async () => ({ path, bytes: await readFile(path) }),
+ *     [Symbol.asyncDispose]: async () => undefined,
+ *   }),
  * })
  * ```
  */
@@ -37,12 +41,12 @@ export function serveLanguageServer(options: LanguageServerOptions): void {
   const connection = createConnection(ProposedFeatures.all, process.stdin, process.stdout)
   const documents = new TextDocuments(TextDocument)
   const skills = new OpenSkills(connection, documents, options)
-  documents.onDidChangeContent(({ document }) => skills.textChanged(document.uri))
-  documents.onDidClose(({ document }) => skills.textChanged(document.uri))
+  documents.onDidChangeContent(({ document }) => skills.textChanged(document))
+  documents.onDidClose(({ document }) => skills.textClosed(document))
   connection.onInitialize(() => describeServer(options.version))
-  connection.onCodeAction(async ({ textDocument, range, context }) => {
+  connection.onCodeAction(async ({ textDocument, range }) => {
     const open = await skills.open(textDocument.uri)
-    return open === undefined ? [] : listActions(open, range, context.only)
+    return open === undefined ? [] : listActions(open, range)
   })
   connection.onCompletion(async ({ textDocument, position }) => {
     const open = await skills.open(textDocument.uri)
@@ -62,7 +66,7 @@ function describeServer(version: string): InitializeResult {
     serverInfo: { name: 'stoke', version },
     capabilities: {
       textDocumentSync: TextDocumentSyncKind.Incremental,
-      codeActionProvider: { codeActionKinds: [CodeActionKind.QuickFix, CodeActionKind.SourceFixAll] },
+      codeActionProvider: { codeActionKinds: [CodeActionKind.QuickFix] },
       completionProvider: { triggerCharacters: ['(', '`', '/'] },
       hoverProvider: true,
     },

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { parseSkill } from '@skillstoke/core'
-import { defined, toMessage } from '@skillstoke/core/internal'
+import { toMessage } from '@skillstoke/core/internal'
 import { DEFAULT_LIMITS } from '@skillstoke/core/source'
 import type { Connection, TextDocuments } from 'vscode-languageserver/node'
 import type { TextDocument } from 'vscode-languageserver-textdocument'
@@ -11,16 +11,16 @@ import type { SkillToCheck } from '../check/checked-skill.ts'
 import type { Finding } from '../check/finding.ts'
 import { toDiagnostic } from './show-findings.ts'
 
-/** Reads skills from the disk, by the path of SKILL.md. */
-export interface SkillFolders {
-  /** Returns `undefined` if there is no such skill. Calls `onChange` after each change of the folder, until `close()`. */
-  readonly load: (skillFile: string, onChange: () => void) => Promise<SkillToCheck | undefined>
-  readonly close: (skillFile: string) => void
+/** The folder of a skill on the disk. */
+export interface SkillFolder extends AsyncDisposable {
+  /** Reads the newest contents. Returns `undefined` if there is no skill. */
+  readonly read: () => Promise<SkillToCheck | undefined>
 }
 
-export interface OpenSkillsOptions extends CheckOptions {
-  /** The texts of open documents replace what the folders contain. */
-  readonly folders: SkillFolders
+export interface OpenSkillsOptions {
+  readonly checks: CheckOptions
+  /** Opens the folder of a SKILL.md. Calls `onChange` after each change, until the folder is disposed. */
+  readonly openFolder: (skillFile: string, onChange: () => void) => Promise<SkillFolder>
 }
 
 interface Check {
@@ -36,6 +36,14 @@ export interface OpenDocument extends Check {
   readonly path: string
 }
 
+/** A skill with open documents. */
+interface OpenSkill {
+  readonly folder: Promise<SkillFolder>
+  /** Absent after a change. */
+  check?: Promise<Check>
+  timer?: NodeJS.Timeout
+}
+
 const SKILL_FILES = ['SKILL.md', 'skill.md']
 const NOTHING = new Uint8Array()
 /** Checks wait for a pause of this length in the typing. */
@@ -47,18 +55,14 @@ export function isSkillFile(path: string): boolean {
 }
 
 /**
- * The skills of the open documents. Keys of the maps are paths of SKILL.md. A skill is read again when its folder changes,
- * and checked again when a text changes, too. The editor gets the findings after a pause in the typing.
+ * The skills of the open documents, by the paths of their SKILL.md. A skill is checked again when its folder or a text
+ * changes. The editor gets the findings after a pause in the typing.
  */
 export class OpenSkills {
   readonly #connection: Connection
   readonly #documents: TextDocuments<TextDocument>
   readonly #options: OpenSkillsOptions
-  readonly #loaded = new Map<string, Promise<SkillToCheck | undefined>>()
-  readonly #checks = new Map<string, Promise<Check>>()
-  readonly #timers = new Map<string, NodeJS.Timeout>()
-  /** Addresses of the files whose findings the editor shows. */
-  readonly #shown = new Map<string, readonly string[]>()
+  readonly #skills = new Map<string, OpenSkill>()
 
   constructor(connection: Connection, documents: TextDocuments<TextDocument>, options: OpenSkillsOptions) {
     this.#connection = connection
@@ -75,67 +79,65 @@ export class OpenSkills {
     const { skill, findings } = await this.#check(skillFile)
     // Positions are those of the checked text.
     if (document.version !== version) return await this.open(uri)
-    const own = findings.filter(({ path }) => this.#toUri(path ?? skillFile) === uri)
+    const file = fileURLToPath(uri)
+    const own = findings.filter(({ path = skillFile }) => path === file)
     return { document, path: toRelative(skillFile, uri), skill, findings: own }
   }
 
-  /** Checks the skill of a document again, which may be closed. */
-  textChanged(uri: string): void {
+  /** Checks the skill of a document again. */
+  textChanged({ uri }: TextDocument): void {
     const skillFile = findSkillFile(uri)
     if (skillFile !== undefined) this.#checkLater(skillFile)
   }
 
+  /** Clears the findings of a document. Closes the folder of a skill without open documents. */
+  async textClosed({ uri }: TextDocument): Promise<void> {
+    await this.#connection.sendDiagnostics({ uri, diagnostics: [] })
+    const skillFile = findSkillFile(uri) ?? ''
+    if (this.#listOpen(skillFile).length > 0) return this.#checkLater(skillFile)
+    const skill = this.#skills.get(skillFile)
+    this.#skills.delete(skillFile)
+    await (await skill?.folder)?.[Symbol.asyncDispose]()
+  }
+
+  #find(skillFile: string): OpenSkill {
+    const folder = (): Promise<SkillFolder> =>
+      this.#options.openFolder(skillFile, () => this.#checkLater(skillFile))
+    const skill = this.#skills.get(skillFile) ?? { folder: folder() }
+    this.#skills.set(skillFile, skill)
+    return skill
+  }
+
   #checkLater(skillFile: string): void {
-    this.#checks.delete(skillFile)
-    clearTimeout(this.#timers.get(skillFile))
-    const timer = setTimeout(() => {
-      const isNewest = (): boolean => this.#timers.get(skillFile) === timer
-      this.#publish(skillFile, isNewest).catch((thrown: unknown) =>
-        this.#connection.console.error(toMessage(thrown)),
-      )
+    const skill = this.#find(skillFile)
+    delete skill.check
+    clearTimeout(skill.timer)
+    skill.timer = setTimeout(() => {
+      this.#publish(skillFile).catch((thrown: unknown) => this.#connection.console.error(toMessage(thrown)))
     }, PAUSE_MS)
-    this.#timers.set(skillFile, timer)
   }
 
-  async #publish(skillFile: string, isNewest: () => boolean): Promise<void> {
-    const open = this.#listOpen(skillFile).map(({ uri }) => uri)
-    if (open.length === 0) this.#close(skillFile)
-    const { findings } = open.length === 0 ? { findings: [] } : await this.#check(skillFile)
-    if (!isNewest()) return
-    const byFile = Map.groupBy(findings, ({ path }: Finding) => this.#toUri(path ?? skillFile))
-    const shown = [...byFile.keys(), ...open]
-    for (const uri of new Set([...shown, ...(this.#shown.get(skillFile) ?? [])])) {
-      const diagnostics = (byFile.get(uri) ?? []).map(each => toDiagnostic(each, this.#documents.get(uri)))
-      await this.#connection.sendDiagnostics({ uri, diagnostics })
+  async #publish(skillFile: string): Promise<void> {
+    for (const { uri } of this.#listOpen(skillFile)) {
+      const open = await this.open(uri)
+      const diagnostics = open?.findings.map(each => toDiagnostic(each, open.document))
+      if (diagnostics !== undefined) await this.#connection.sendDiagnostics({ uri, diagnostics })
     }
-    this.#shown.set(skillFile, shown)
-  }
-
-  /** Stops following the folder of a skill without open documents. */
-  #close(skillFile: string): void {
-    this.#loaded.delete(skillFile)
-    this.#options.folders.close(skillFile)
   }
 
   #listOpen(skillFile: string): readonly TextDocument[] {
     return this.#documents.all().filter(({ uri }) => findSkillFile(uri) === skillFile)
   }
 
-  /** Returns the address of a file as the editor spells it. */
-  #toUri(path: string): string {
-    const isOpen = ({ uri }: TextDocument): boolean => uri.startsWith('file:') && fileURLToPath(uri) === path
-    return this.#documents.all().find(isOpen)?.uri ?? pathToFileURL(path).href
-  }
-
   /** Checks a skill, unless nothing changed since its last check. */
   #check(skillFile: string): Promise<Check> {
-    const check = this.#checks.get(skillFile) ?? this.#checkTexts(skillFile)
-    this.#checks.set(skillFile, check)
-    return check
+    const skill = this.#find(skillFile)
+    skill.check ??= this.#checkTexts(skillFile, skill)
+    return skill.check
   }
 
-  async #checkTexts(skillFile: string): Promise<Check> {
-    const loaded = await this.#load(skillFile)
+  async #checkTexts(skillFile: string, { folder }: OpenSkill): Promise<Check> {
+    const loaded = await (await folder).read()
     const open = this.#listOpen(skillFile)
     const texts = new Map(open.map(each => [toRelative(skillFile, each.uri), each.getText()]))
     const typed = texts.get(basename(skillFile))
@@ -153,18 +155,7 @@ export class OpenSkills {
       diagnostics: [...parseSkill(bytes, place).diagnostics, ...elsewhere],
       read: async path => texts.get(path) ?? (await loaded?.read?.(path)),
     }
-    const { profiles, severities, countTokens } = this.#options
-    return { skill, findings: await checkSkill(skill, defined({ profiles, severities, countTokens })) }
-  }
-
-  #load(skillFile: string): Promise<SkillToCheck | undefined> {
-    const onChange = (): void => {
-      this.#loaded.delete(skillFile)
-      this.#checkLater(skillFile)
-    }
-    const loading = this.#loaded.get(skillFile) ?? this.#options.folders.load(skillFile, onChange)
-    this.#loaded.set(skillFile, loading)
-    return loading
+    return { skill, findings: await checkSkill(skill, this.#options.checks) }
   }
 }
 

@@ -16,8 +16,8 @@ const SEVERITIES = {
   info: DiagnosticSeverity.Information,
 } as const
 
-/** Returns a finding as an editor shows it. `document` is the text of its file, if the file is open. */
-export function toDiagnostic(finding: Finding, document?: TextDocument): Diagnostic {
+/** Returns a finding about a document as an editor shows it. */
+export function toDiagnostic(finding: Finding, document: TextDocument): Diagnostic {
   const { code, severity, message, fix, page } = finding
   return {
     range: toRange(finding, document),
@@ -30,63 +30,31 @@ export function toDiagnostic(finding: Finding, document?: TextDocument): Diagnos
 }
 
 /** Returns the text that the edit of a finding replaces, or the rest of the line. */
-function toRange({ line = 1, column = 1, edit }: Finding, document?: TextDocument): Range {
-  const start = { line: line - 1, character: column - 1 }
+function toRange({ line = 1, column = 1, edit }: Finding, document: TextDocument): Range {
   const [first, last] = [edit?.edits[0], edit?.edits.at(-1)]
-  if (document !== undefined && first !== undefined && last !== undefined)
+  if (first !== undefined && last !== undefined)
     return { start: document.positionAt(first.start), end: document.positionAt(last.end) }
-  const end = { line, character: 0 }
-  const length = document?.getText({ start, end }).trimEnd().length
-  return { start, end: length === undefined ? end : { ...start, character: start.character + length } }
+  const start = { line: line - 1, character: column - 1 }
+  const { length } = document.getText({ start, end: { line, character: 0 } }).trimEnd()
+  return { start, end: { ...start, character: start.character + length } }
 }
 
-/** Lists the quick fixes for some lines of a document, and the action that applies all automatic edits. */
-export function listActions(
-  { findings, document }: OpenDocument,
-  range: Range,
-  wanted: readonly CodeActionKind[] = [CodeActionKind.Empty],
-): CodeAction[] {
-  const near = findings.filter(each => overlaps(toRange(each, document), range))
-  const fixes = near.flatMap(finding => {
+/** Lists the quick fixes for some lines of a document. */
+export function listActions({ findings, document }: OpenDocument, { start, end }: Range): CodeAction[] {
+  return findings.flatMap(finding => {
+    const range = toRange(finding, document)
     const { edit } = finding
-    if (edit === undefined) return []
+    if (edit === undefined || range.start.line > end.line || start.line > range.end.line) return []
     return {
-      ...toAction(edit.title, CodeActionKind.QuickFix, edit.edits, document),
+      title: edit.title,
+      kind: CodeActionKind.QuickFix,
+      edit: { changes: { [document.uri]: edit.edits.map(each => toTextEdit(each, document)) } },
       diagnostics: [toDiagnostic(finding, document)],
       isPreferred: edit.kind === 'auto',
     }
   })
-  const automatic = findings.flatMap(({ edit }) => (edit?.kind === 'auto' ? edit.edits : []))
-  const all = toAction(
-    'apply all edits that keep the meaning',
-    CodeActionKind.SourceFixAll,
-    withoutOverlaps(automatic),
-    document,
-  )
-  return [...fixes, ...(automatic.length === 0 ? [] : [all])].filter(({ kind = '' }) =>
-    wanted.some(each => each === '' || kind === each || kind.startsWith(`${each}.`)),
-  )
 }
 
-function toAction(
-  title: string,
-  kind: CodeActionKind,
-  edits: readonly OffsetEdit[],
-  document: TextDocument,
-): CodeAction {
-  const changes: TextEdit[] = edits.map(({ start, end, text }) => ({
-    range: { start: document.positionAt(start), end: document.positionAt(end) },
-    newText: text,
-  }))
-  return { title, kind, edit: { changes: { [document.uri]: changes } } }
-}
-
-/** Two edits of one text are not defined if they overlap, so the later one is left to the next run. */
-function withoutOverlaps(edits: readonly OffsetEdit[]): readonly OffsetEdit[] {
-  const sorted = edits.toSorted((a, b) => a.start - b.start)
-  return sorted.filter((edit, index) => index === 0 || (sorted[index - 1]?.end ?? 0) <= edit.start)
-}
-
-function overlaps(a: Range, b: Range): boolean {
-  return a.start.line <= b.end.line && b.start.line <= a.end.line
+function toTextEdit({ start, end, text: newText }: OffsetEdit, document: TextDocument): TextEdit {
+  return { range: { start: document.positionAt(start), end: document.positionAt(end) }, newText }
 }

@@ -1,3 +1,4 @@
+import { defined } from '@skillstoke/core/internal'
 import type { Finding } from '../check/finding.ts'
 import { escapeXml } from './escape-xml.ts'
 
@@ -26,33 +27,30 @@ export const REPORT_FORMATS = ['github', 'sarif', 'junit', 'markdown'] as const
 
 export type ReportFormat = (typeof REPORT_FORMATS)[number]
 
+const RENDERERS: Readonly<
+  Record<ReportFormat, (checked: readonly CheckedPath[], version: string) => string>
+> = {
+  github: checked => checked.flatMap(({ findings }) => findings.map(renderAnnotation)).join('\n'),
+  sarif: (checked, version) => JSON.stringify(toSarif(checked, version), undefined, 2),
+  junit: renderJunit,
+  markdown: renderMarkdown,
+}
+
 /** Renders the findings for another program, or for a comment on a pull request. */
 export function renderReport(format: ReportFormat, checked: readonly CheckedPath[], version: string): string {
-  switch (format) {
-    case 'github':
-      return checked.flatMap(({ findings }) => findings.map(renderAnnotation)).join('\n')
-    case 'sarif':
-      return JSON.stringify(toSarif(checked, version), undefined, 2)
-    case 'junit':
-      return renderJunit(checked)
-    case 'markdown':
-      return renderMarkdown(checked)
-    default:
-      return format satisfies never
-  }
+  return RENDERERS[format](checked, version)
 }
 
 const GITHUB_LEVELS = { error: 'error', warning: 'warning', info: 'notice' } as const
 
 /** Renders a workflow command of GitHub. Source: "Workflow commands for GitHub Actions" in the documentation of GitHub. */
 function renderAnnotation({ code, severity, path, line, column, message, fix }: Finding): string {
-  const properties = Object.entries({ file: path, line, col: column, title: code })
-    .filter(([, value]) => value !== undefined)
+  const properties = Object.entries(defined({ file: path, line, col: column, title: code }))
     .map(
-      ([key, value]) =>
-        `${key}=${escapeCommand(String(value)).replaceAll(':', '%3A').replaceAll(',', '%2C')}`,
+      ([key, value]) => `${key}=${escapeCommand(`${value}`).replaceAll(':', '%3A').replaceAll(',', '%2C')}`,
     )
-  return `::${GITHUB_LEVELS[severity]} ${properties.join(',')}::${escapeCommand(withFix(message, fix))}`
+    .join(',')
+  return `::${GITHUB_LEVELS[severity]} ${properties}::${escapeCommand(withFix(message, fix))}`
 }
 
 function escapeCommand(text: string): string {
@@ -69,19 +67,14 @@ const SARIF_LEVELS = { error: 'error', warning: 'warning', info: 'note' } as con
 function toSarif(checked: readonly CheckedPath[], version: string): unknown {
   const findings = checked.flatMap(each => each.findings)
   const pages = new Map(findings.map(({ code, page }) => [code, page]))
-  const results = findings.map(({ code, severity, path, line, column, message, fix }) => ({
-    ruleId: code,
-    level: SARIF_LEVELS[severity],
-    message: { text: withFix(message, fix) },
-    locations: [
-      {
-        physicalLocation: {
-          artifactLocation: { uri: (path ?? '').replaceAll('\\', '/') },
-          ...(line === undefined ? {} : { region: { startLine: line, startColumn: column ?? 1 } }),
-        },
-      },
-    ],
-  }))
+  const results = findings.map(({ code, severity, path = '', line, column = 1, message, fix }) => {
+    const artifactLocation = { uri: path.replaceAll('\\', '/') }
+    const region = line === undefined ? {} : { region: { startLine: line, startColumn: column } }
+    return {
+      ...{ ruleId: code, level: SARIF_LEVELS[severity], message: { text: withFix(message, fix) } },
+      locations: [{ physicalLocation: { artifactLocation, ...region } }],
+    }
+  })
   const rules = [...pages].map(([id, helpUri]) => ({ id, helpUri }))
   return {
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
@@ -92,15 +85,19 @@ function toSarif(checked: readonly CheckedPath[], version: string): unknown {
 
 /** Renders a test case for each skill. A skill with errors or warnings fails. */
 function renderJunit(checked: readonly CheckedPath[]): string {
-  const cases = checked.map(({ path, findings }) => {
-    const faults = findings.filter(({ severity }) => severity !== 'info')
-    const lines = faults.map(each => `${placeOf(each)} ${each.code}: ${withFix(each.message, each.fix)}`)
-    const name = escapeXml(path)
+  const faultsOf = ({ findings }: CheckedPath): readonly Finding[] =>
+    findings.filter(({ severity }) => severity !== 'info')
+  const cases = checked.map(each => {
+    const faults = faultsOf(each)
+    const lines = faults.map(
+      ({ code, ...fault }) => `${placeOf(fault)} ${code}: ${withFix(fault.message, fault.fix)}`,
+    )
+    const start = `  <testcase classname="skills" name="${escapeXml(each.path)}"`
     return faults.length === 0
-      ? `  <testcase classname="skills" name="${name}"/>`
-      : `  <testcase classname="skills" name="${name}"><failure message="${faults.length} findings">${escapeXml(lines.join('\n'))}</failure></testcase>`
+      ? `${start}/>`
+      : `${start}><failure message="${faults.length} findings">${escapeXml(lines.join('\n'))}</failure></testcase>`
   })
-  const failed = checked.filter(({ findings }) => findings.some(({ severity }) => severity !== 'info')).length
+  const failed = checked.filter(each => faultsOf(each).length > 0).length
   const head = `<testsuite name="stoke check" tests="${checked.length}" failures="${failed}">`
   return ['<?xml version="1.0" encoding="UTF-8"?>', head, ...cases, '</testsuite>'].join('\n')
 }
@@ -121,6 +118,6 @@ function cell(text: string): string {
   return text.replace(/[\\`*_<>|[\]]/g, '\\$&').replace(/\s+/g, ' ')
 }
 
-function placeOf({ path = '', line }: Finding): string {
+function placeOf({ path = '', line }: Pick<Finding, 'path' | 'line'>): string {
   return line === undefined ? path : `${path}:${line}`
 }

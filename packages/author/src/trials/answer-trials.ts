@@ -110,8 +110,7 @@ async function findFailures(
   judging: Judging,
 ): Promise<readonly string[]> {
   const wanted = JSON.stringify(expected.kind === 'json' ? expected.value : expected.text)
-  const unless = (isMet: boolean, failure: string): readonly string[] =>
-    isMet ? [] : [`${failure} ${wanted}`]
+  const unless = (isMet: boolean, failure: string) => (isMet ? [] : [`${failure} ${wanted}`])
   switch (expected.kind) {
     case 'contains':
       return unless(text.toLowerCase().includes(expected.text.toLowerCase()), 'does not contain')

@@ -74,15 +74,25 @@ const KNOWN: KnownOptions<JobOptions & Pick<Asked, 'repeats'>> = {
   ...{ concurrency: whole(1), maxCalls: whole(0), maxCost: number(0), repeats: whole(1) },
 }
 
-/** Lists the runs of jobs. The key identifies everything that an answer depends on, so a run with a known key is not asked. */
+interface PlannedRun {
+  readonly job: TrialJob
+  /** Identifies everything that the answer depends on. */
+  readonly key: string
+  /** Absent until the job is sent. */
+  run?: TrialRun | undefined
+}
+
+/** Lists the runs of jobs, with what is known of them. */
 export function planRuns(
   jobs: readonly TrialJob[],
   { model, repeats = 1 }: Asked,
-): readonly (TrialJob & { readonly key: string })[] {
+  store: TrialStore,
+): readonly PlannedRun[] {
   return jobs.flatMap(job =>
     Array.from({ length: repeats }, (_, repeat) => {
       const parts = [job.read, job.message, model, job.agent.options.call ?? {}, repeat]
-      return { ...job, key: digestOf(JSON.stringify(parts), portableHasher) }
+      const key = digestOf(JSON.stringify(parts), portableHasher)
+      return { job, key, run: store.findRun(key) }
     }),
   )
 }
@@ -98,52 +108,46 @@ export async function runJobs(
   asked: Asked,
   options: JobOptions,
 ): Promise<{ readonly runs: readonly (readonly TrialRun[])[]; readonly report: JobReport }> {
-  const { repeats = 1 } = asked
-  checkOptions(caller, { ...options, repeats }, KNOWN)
+  checkOptions(caller, { ...options, repeats: asked.repeats ?? 1 }, KNOWN)
   const { store, signal, concurrency = CONCURRENCY, onProgress, price } = options
-  const planned = planRuns(jobs, asked)
-  const runs = planned.map(({ key }) => store.findRun(key))
-  const wanted = [...planned.entries()].filter(([index]) => runs[index] === undefined)
+  const planned = planRuns(jobs, asked, store)
+  const wanted = planned.filter(({ run }) => run === undefined)
   const fresh: TrialRun[] = []
-  let running = 0
+  let sent = 0
   let end: Pick<JobReport, 'stopped' | 'error'> = {}
   const tell = (): void => onProgress?.({ done: fresh.length, of: wanted.length })
-  tell()
-  const work = async ([index, { key, ...job }]: (typeof wanted)[number]): Promise<void> => {
-    if (end.stopped === undefined) end = findEnd(fresh, running, options)
+  const work = async (each: PlannedRun): Promise<void> => {
+    if (end.stopped === undefined) end = findEnd(fresh, sent, options)
     if (end.stopped !== undefined) return
-    running++
+    sent++
     try {
-      const run = await runTrial(job, signal)
-      store.keepRun(key, run)
-      runs[index] = run
-      fresh.push(run)
+      each.run = await runTrial(each.job, signal)
+      store.keepRun(each.key, each.run)
+      fresh.push(each.run)
       tell()
     } catch (error) {
       if (end.stopped === undefined)
         end = signal.aborted ? { stopped: 'aborted' } : { stopped: 'failed', error }
-    } finally {
-      running--
     }
   }
+  tell()
   await mapConcurrently(wanted, work, concurrency, new AbortController().signal)
+  const byJob = Map.groupBy(planned, ({ job }) => job)
   return {
-    runs: jobs.map((_, index) =>
-      runs.slice(index * repeats, (index + 1) * repeats).filter(run => run !== undefined),
-    ),
+    runs: jobs.map(job => byJob.get(job)?.flatMap(({ run }) => run ?? []) ?? []),
     report: { known: planned.length - wanted.length, spent: sumUp(fresh, price), ...end },
   }
 }
 
-/** Says why no further job may be sent. Each running job takes at least one call. */
+/** Says why no further job may be sent. Each sent job takes at least one call. */
 function findEnd(
   fresh: readonly TrialRun[],
-  running: number,
+  sent: number,
   { signal, maxCalls = Infinity, maxCost = Infinity, price }: JobOptions,
 ): Pick<JobReport, 'stopped'> {
   const { calls, cost = 0 } = sumUp(fresh, price)
   if (signal.aborted) return { stopped: 'aborted' }
-  if (calls + running >= maxCalls) return { stopped: 'calls' }
+  if (Math.max(calls, sent) >= maxCalls) return { stopped: 'calls' }
   return cost >= maxCost ? { stopped: 'cost' } : {}
 }
 

@@ -24,25 +24,25 @@ export async function runTrial(
   signal: AbortSignal,
 ): Promise<TrialRun> {
   const start = performance.now()
-  const conversation = agent.conversation()
+  using conversation = agent.conversation()
   const called: string[] = []
   let [text, calls, inputTokens, outputTokens] = ['', 0, 0, 0]
   const listLoaded = (): readonly string[] => conversation.session.ledger.entries().map(({ name }) => name)
-  try {
-    for await (const event of conversation.stream(message, { signal })) {
-      if (event.kind === 'text') text += event.delta
-      // The input has for example the id of a command.
-      else if (event.kind === 'tool-call') called.push(event.name, ...Object.values(event.input ?? {}))
-      else if (event.kind === 'model-call') [text, calls] = ['', calls + 1]
-      else if (event.kind === 'model-answer') {
-        inputTokens += event.usage.inputTokens
-        outputTokens += event.usage.outputTokens
-        if (endsWithLoad && listLoaded().length > 0) break
-      }
+  for await (const event of conversation.stream(message, { signal })) {
+    if (event.kind === 'text') text += event.delta
+    else if (event.kind === 'tool-call') called.push(event.name, ...listTexts(event.input))
+    else if (event.kind === 'model-call') [text, calls] = ['', calls + 1]
+    else if (event.kind === 'model-answer') {
+      inputTokens += event.usage.inputTokens
+      outputTokens += event.usage.outputTokens
+      if (endsWithLoad && listLoaded().length > 0) break
     }
-    const ms = performance.now() - start
-    return { loaded: listLoaded(), called, text, calls, inputTokens, outputTokens, ms }
-  } finally {
-    conversation.close()
   }
+  const ms = performance.now() - start
+  return { loaded: listLoaded(), called, text, calls, inputTokens, outputTokens, ms }
+}
+
+/** Returns the texts in the input of a tool call, for example the id of a command. */
+function listTexts(input: unknown): readonly string[] {
+  return Object.values(input ?? {}).filter(each => typeof each === 'string')
 }

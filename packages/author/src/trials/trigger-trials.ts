@@ -78,10 +78,10 @@ export function estimateTrials(
   asked: AskedModel,
   { store, countTokens, price }: Pick<JobOptions, 'store' | 'price'> & { readonly countTokens: TokenCounter },
 ): TrialEstimate {
-  const planned = planRuns(listJobs(tests, asked), asked)
-  const wanted = planned.filter(({ key }) => store.findRun(key) === undefined)
+  const planned = planRuns(listJobs(tests, asked), asked, store)
+  const wanted = planned.filter(({ run }) => run === undefined)
   const shared = countTokens(readCatalog(asked.agent)) + TOOL_TOKENS
-  const usages = wanted.map(({ message }) => {
+  const usages = wanted.map(({ job: { message } }) => {
     return { calls: 1, inputTokens: shared + countTokens(message), outputTokens: ANSWER_TOKENS }
   })
   const { outputTokens: _, ...spent } = sumUp(usages, price)
@@ -101,12 +101,8 @@ function labelled({ triggers }: SkillTests): readonly TriggerTest[] {
 
 /** Returns the system text of a new conversation, which has the catalog as the budget cuts it. */
 export function readCatalog(agent: SkillAgent): string {
-  const conversation = agent.conversation()
-  try {
-    return conversation.system
-  } finally {
-    conversation.close()
-  }
+  using conversation = agent.conversation()
+  return conversation.system
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { SkillTests, TriggerKind, TriggerTest } from '../evals/skill-tests.ts'
 import { contentStems, spellings } from '../words/content-words.ts'
 import { isEnglish, type Rarity } from '../words/rarity.ts'
-import { indexOf, indexWithBodies, type RankedSkill } from './rank-skills.ts'
+import { indexOf, indexWithBodies, type RankedSkill, type SharedWords } from './rank-skills.ts'
 import { bodyWords, describedWords, excludedWords, type TriggerSkill } from './skill-words.ts'
 
 /** What the words of a message say about a skill. The estimate asks no model, so no verdict is a pass. */
@@ -15,12 +15,6 @@ export type Verdict = (typeof VERDICTS)[number]
  */
 export const ADVICE_KINDS = ['add-words', 'won-by-other', 'near-miss'] as const
 export type AdviceKind = (typeof ADVICE_KINDS)[number]
-
-/** A skill, and the words that it shares with a message: the two to four most important ones. */
-export interface SharedWords {
-  readonly skill: string
-  readonly words: readonly string[]
-}
 
 /** The estimate for one message. */
 export interface TriggerCase extends TriggerTest {
@@ -40,7 +34,7 @@ export interface TriggerCase extends TriggerTest {
   readonly excludedWords: readonly string[]
   /** Share of the words of the message that the name or the description has. */
   readonly overlap: number
-  /** The best skill, and the next one. */
+  /** The best skill, and the next one, with their four most important words. */
   readonly winner: SharedWords | null
   readonly runnerUp: SharedWords | null
   /** Empty if the verdict is the wanted one. */
@@ -88,8 +82,8 @@ export function estimateTriggers(skills: readonly TriggerSkill[], tests: SkillTe
   const skill = skills.find(({ name }) => name === tests.skill)
   const cases = skill === undefined ? [] : tests.triggers.map(test => estimate(test, skill, skills))
   const [fires, silent] = [cases.filter(isFire), cases.filter(each => !isFire(each))]
-  const copiedShare =
-    skill && fires.length > 0 ? shareOf(fires.map(each => each.message).join('\n'), skill) : null
+  const messages = fires.map(({ message }) => message).join('\n')
+  const copiedShare = skill === undefined || messages === '' ? null : shareOf(messages, skill)
   return {
     skill: tests.skill,
     cases,
@@ -108,7 +102,7 @@ function estimate(test: TriggerTest, skill: TriggerSkill, skills: readonly Trigg
   const { message } = test
   const index = indexOf(skills)
   const ranked = index.rank(message)
-  const own = ranked.find(each => each.skill === skill)
+  const own = ranked.find(each => each.skill === skill.name)
   const score = own?.score ?? 0
   const rank = rankOf(skill, ranked)
   const isEstimated = isEnglish(message) && isEnglish(skill.description)
@@ -129,7 +123,7 @@ function estimate(test: TriggerTest, skill: TriggerSkill, skills: readonly Trigg
 }
 
 function rankOf(skill: TriggerSkill, ranked: readonly RankedSkill[]): number | null {
-  const place = ranked.findIndex(each => each.skill === skill)
+  const place = ranked.findIndex(each => each.skill === skill.name)
   return place === -1 ? null : place + 1
 }
 
@@ -141,7 +135,7 @@ function judge(rank: number | null, score: number): Verdict {
 function adviseAbout(found: Omit<TriggerCase, 'advice'>): readonly AdviceKind[] {
   const { verdict, bodyWords, rank, winner } = found
   if (verdict === 'not estimated' || isFire(found) === (verdict === 'likely')) return []
-  if (!isFire(found)) return verdict === 'likely' ? ['near-miss'] : []
+  if (!isFire(found)) return ['near-miss']
   return [
     ...(bodyWords.length > 0 ? (['add-words'] as const) : []),
     ...(winner !== null && rank !== 1 ? (['won-by-other'] as const) : []),
@@ -181,5 +175,5 @@ function findAgreement(cases: readonly TriggerCase[]): TriggerEstimate['agreemen
 }
 
 function toShared(ranked: RankedSkill | undefined): SharedWords | null {
-  return ranked === undefined ? null : { skill: ranked.skill.name, words: ranked.words.slice(0, MAX_WORDS) }
+  return ranked === undefined ? null : { skill: ranked.skill, words: ranked.words.slice(0, MAX_WORDS) }
 }

@@ -1,7 +1,6 @@
 import { checkOptions, compareText, defined, type KnownOptions } from '@skillstoke/core/internal'
 import type { SkillTests } from '../evals/skill-tests.ts'
 import { spellings } from '../words/content-words.ts'
-import { findNamingSentence } from './find-naming-sentence.ts'
 import { Likeness, type SimilarPair } from './likeness.ts'
 import { indexOf } from './rank-skills.ts'
 import type { TriggerSkill } from './skill-words.ts'
@@ -79,14 +78,16 @@ export function findCollisions(
   const { tests = [], of } = options
   const likeness = new Likeness(skills)
   const asked = of === undefined ? skills : skills.filter(({ name }) => of.includes(name))
-  const findFirst = (message: string): TriggerSkill | undefined => indexOf(skills).rank(message)[0]?.skill
-  const fires = new Map(
-    tests.map(({ skill, triggers }) => [skill, triggers.filter(({ kind }) => kind === 'fires')]),
+  const fires = tests.flatMap(({ skill, triggers }) =>
+    triggers.filter(({ kind }) => kind === 'fires').map(({ message }) => ({ message, meantFor: skill })),
   )
-  const findLost = (skill: TriggerSkill, other: TriggerSkill): readonly LostMessage[] =>
-    (fires.get(skill.name) ?? [])
-      .filter(({ message }) => findFirst(message) === other)
-      .map(({ message }) => ({ message, meantFor: skill.name, first: other.name }))
+  const firesOf = Map.groupBy(fires, ({ meantFor }) => meantFor)
+  const findLost = (skill: TriggerSkill, { name: first }: TriggerSkill): readonly LostMessage[] =>
+    (firesOf.get(skill.name) ?? [])
+      .filter(
+        ({ message, meantFor }) => meantFor !== first && indexOf(skills).rank(message)[0]?.skill === first,
+      )
+      .map(lost => ({ ...lost, first }))
   return likeness
     .findPairs(SIMILAR, asked)
     .map(pair => describe(pair, likeness, findLost))
@@ -101,17 +102,17 @@ function describe(
   const [a, b] = compareText(pair.a.name, pair.b.name) < 0 ? [pair.a, pair.b] : [pair.b, pair.a]
   const isEqual = a.name === b.name || a.description === b.description
   const kind = isEqual ? 'equal' : cosine >= FIGHT ? 'fight' : 'similar'
-  const skills = [describeSide(a, b, likeness), describeSide(b, a, likeness)] as const
-  const shared = findWords(a, b, true, likeness).slice(0, MAX_SHARED)
-  const lostMessages = [...findLost(a, b), ...findLost(b, a)]
+  const toSide = (skill: TriggerSkill, other: TriggerSkill): CollidingSkill => {
+    const only = findWords(skill, other, false, likeness).slice(0, MAX_ONLY)
+    return { name: skill.name, ...defined({ source: skill.source }), only }
+  }
+  const skills = [toSide(a, b), toSide(b, a)] as const
   const settledBy = findNamingSentence(a, b) ?? findNamingSentence(b, a)
-  const rest = settledBy === undefined ? { suggestion: suggest(kind, skills) } : { settledBy }
-  return { kind, cosine, skills, shared, lostMessages, ...rest }
-}
-
-function describeSide(skill: TriggerSkill, other: TriggerSkill, likeness: Likeness): CollidingSkill {
-  const only = findWords(skill, other, false, likeness).slice(0, MAX_ONLY)
-  return { name: skill.name, ...defined({ source: skill.source }), only }
+  return {
+    ...{ kind, cosine, skills, shared: findWords(a, b, true, likeness).slice(0, MAX_SHARED) },
+    lostMessages: [...findLost(a, b), ...findLost(b, a)],
+    ...(settledBy === undefined ? { suggestion: suggest(kind, skills) } : { settledBy }),
+  }
 }
 
 /** Returns words of a skill that another skill has or has not, as the first spells them, the most important first. */
@@ -127,6 +128,23 @@ function findWords(
     .filter(([word]) => others.has(word) === isShared)
     .sort(([, a], [, b]) => b - a)
     .map(([word]) => spelled.get(word) ?? word)
+}
+
+/**
+ * Finds the sentence in which the description of a skill sends a reader to another skill. A name of one word, such as `pdf`,
+ * is often an ordinary word, so it counts only after "use" or "see", in quotation marks, or before "skill".
+ */
+function findNamingSentence(
+  { name, description }: TriggerSkill,
+  other: TriggerSkill,
+): Collision['settledBy'] {
+  const written = other.name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)
+  const word = `(?<![\\p{L}\\p{N}-])${written}(?![\\p{L}\\p{N}-])`
+  const isCompound = other.name.includes('-')
+  const cue = isCompound ? word : `(?:(?:use|see)(?: the)?\\s+|["'\`/$])${word}|${word} skill`
+  const pattern = new RegExp(cue, 'iu')
+  const sentence = description.split(/(?<=[.!?])\s+|\n+/).find(each => pattern.test(each))
+  return sentence === undefined ? undefined : { skill: name, sentence: sentence.trim() }
 }
 
 function suggest(kind: CollisionKind, [a, b]: Collision['skills']): string {

@@ -5,26 +5,24 @@ import { isEnglish, type Rarity, rarityBeside } from '../words/rarity.ts'
 import { bodyWords, countSkills, describedWords, remember, type TriggerSkill } from './skill-words.ts'
 import { WordIndex, type WordVector } from './word-index.ts'
 
+/** A skill, and the words that it shares with a message as the message spells them, the most important first. */
+export interface SharedWords {
+  readonly skill: string
+  readonly words: readonly string[]
+}
+
+/** A skill that shares words with a message. */
+export interface RankedSkill extends SharedWords {
+  /** BM25 score. The rarity of words comes from public skills too, so scores of different catalogs are comparable. */
+  readonly score: number
+}
+
 /** The skills whose names and descriptions share words with a message, best first. */
 export interface MessageRanking {
   readonly message: string
   /** False for a message that is not English. Its ranking then comes from borrowed words only. */
   readonly isEstimated: boolean
-  readonly ranking: readonly {
-    readonly skill: string
-    readonly score: number
-    /** The shared words as the message spells them, the most important first. */
-    readonly words: readonly string[]
-  }[]
-}
-
-/** A skill that shares words with a message. */
-export interface RankedSkill {
-  readonly skill: TriggerSkill
-  /** BM25 score. The rarity of words comes from public skills too, so scores of different catalogs are comparable. */
-  readonly score: number
-  /** The shared words as the message spells them, the most important first. */
-  readonly words: readonly string[]
+  readonly ranking: readonly RankedSkill[]
 }
 
 const MAX_SKILLS = 5
@@ -46,8 +44,7 @@ const BODY_WEIGHT = 0.1
  * ```
  */
 export function rankSkills(message: string, skills: readonly TriggerSkill[]): MessageRanking {
-  const best = indexOf(skills).rank(message).slice(0, MAX_SKILLS)
-  const ranking = best.map(({ skill, score, words }) => ({ skill: skill.name, score, words }))
+  const ranking = indexOf(skills).rank(message).slice(0, MAX_SKILLS)
   return { message, isEstimated: isEnglish(message), ranking }
 }
 
@@ -84,10 +81,10 @@ export class SkillIndex {
         const weight = (word: string): number => this.#vectors[place]?.get(word) ?? 0
         const shared = [...words].filter(([word]) => weight(word) > 0)
         const sorted = shared.sort(([a], [b]) => weight(b) - weight(a))
-        const skill = this.#skills[place] as TriggerSkill
+        const skill = this.#skills[place]?.name ?? ''
         return { skill, score, words: sorted.map(([, spelling]) => spelling) }
       })
-      .sort((a, b) => b.score - a.score || compareText(a.skill.name, b.skill.name))
+      .sort((a, b) => b.score - a.score || compareText(a.skill, b.skill))
   }
 
   /** Returns what each word of a skill adds to the score of a message. */

@@ -2,16 +2,10 @@
 const NEGATIVE =
   /(?:\b(?:do not|don['’]t) use\b|\bnot for\b|\bnever use\b|\bskip (?:when|if)\b|(?<=^|[.;!?]\s+|\n\s*)for [^.!?\n]{1,120}?, (?:use|see)\b).*?(?:[.!?](?=\s|$)|$)/gis
 
-/** The description of a skill, divided into what asks for the skill and what excludes it. */
-export interface DescriptionParts {
-  readonly positive: string
-  /** The clauses that say when not to use the skill, each up to the end of its sentence. */
-  readonly negative: readonly string[]
-}
-
-export function cutNegativeClauses(description: string): DescriptionParts {
-  return {
-    positive: description.replace(NEGATIVE, ' '),
-    negative: description.match(NEGATIVE) ?? [],
-  }
+/**
+ * Divides a description into what asks for the skill and what excludes it. Each excluding clause goes up to the end of its
+ * sentence.
+ */
+export function cutNegativeClauses(text: string): { readonly positive: string; readonly negative: string[] } {
+  return { positive: text.replace(NEGATIVE, ' '), negative: text.match(NEGATIVE) ?? [] }
 }

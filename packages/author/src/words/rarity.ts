@@ -6,13 +6,17 @@ import { STOP_WORDS } from './stop-words.ts'
 /** How much a word tells skills apart, from the share of skills that have it. */
 export type Rarity = (word: string) => number
 
-let background: ReadonlyMap<string, number> | undefined
+const BACKGROUND: ReadonlyMap<string, number> = new Map(
+  BACKGROUND_COUNTS.trim()
+    .split('\n')
+    .map(line => line.split(' '))
+    .flatMap(([count, ...words]) => words.map(word => [word, Number(count)])),
+)
 
 /** Counts of public skills are added to those of the catalog, because a small catalog has no rare words. */
 export function rarityBeside(counts: ReadonlyMap<string, number>, skills: number): Rarity {
-  const known = readBackground()
   const total = BACKGROUND_SKILLS + skills
-  return word => rarityOf((known.get(word) ?? 0) + (counts.get(word) ?? 0), total)
+  return word => rarityOf((BACKGROUND.get(word) ?? 0) + (counts.get(word) ?? 0), total)
 }
 
 /** The inverse document frequency of BM25. */
@@ -35,19 +39,7 @@ export function isEnglish(text: string): boolean {
   const words = splitWords(text)
   if (words.length < LEAST_WORDS && /^[\x20-\x7E]*$/.test(text)) return true
   const known = words.filter(
-    word => (STOP_WORDS.has(word) && !SHARED_WORDS.has(word)) || readBackground().has(stem(word)),
+    word => (STOP_WORDS.has(word) && !SHARED_WORDS.has(word)) || BACKGROUND.has(stem(word)),
   )
   return words.length > 0 && known.length >= words.length * LEAST_SHARE
-}
-
-function readBackground(): ReadonlyMap<string, number> {
-  background ??= new Map(
-    BACKGROUND_COUNTS.trim()
-      .split('\n')
-      .flatMap(line => {
-        const [count, ...words] = line.split(' ')
-        return words.map(word => [word, Number(count)] as const)
-      }),
-  )
-  return background
 }

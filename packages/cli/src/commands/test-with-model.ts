@@ -12,7 +12,6 @@ import {
   runTriggerTrials,
   type Score,
   type TokenPrice,
-  type TrialEstimate,
   type TrialStore,
   type TriggerTrials,
 } from '@skillstoke/author/trials'
@@ -24,7 +23,7 @@ import { ProgressLine } from '../fleet/progress-line.ts'
 import { countTokens } from '../skills/tokens.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { askYes } from '../terminal/ask.ts'
-import { describeAnswers, describeTrials } from '../terminal/describe-trials.ts'
+import { describeAnswers, describePlan, describeTrials } from '../terminal/describe-trials.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { paint, printLine } from '../terminal/output.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
@@ -208,20 +207,6 @@ function toOptions({ flags, store, signal, line, reports }: Asking): JobOptions 
   }
 }
 
-/** Returns the line that says what a run will cost at most. */
-function describePlan(
-  { calls, known, inputTokens, cost }: TrialEstimate,
-  { answers, maxCalls }: ModelFlags,
-): string {
-  const money = cost === undefined ? '' : `, about $${cost.toFixed(2)}`
-  const rest = answers === true ? ', and the answers' : ''
-  const tokens = inputTokens.toLocaleString('en')
-  return paint(
-    'dim',
-    `will ask about ${calls} times (${known} known): about ${tokens} tokens${money}${rest}; at most ${maxCalls} calls`,
-  )
-}
-
 async function toAnswer(
   results: readonly SkillResult[],
   { flags: { report }, store: { fault }, reports }: Asking,
@@ -235,11 +220,9 @@ async function toAnswer(
       if (reports.length === 0) yield 'no model was asked'
       for (const each of results) {
         yield* describeTrials(each.triggers, each.against)
-        if (each.agreement)
-          yield paint(
-            'dim',
-            `  the estimate from words agreed with the model on ${each.agreement.agreed} of ${each.agreement.of}`,
-          )
+        const { agreed, of } = each.agreement ?? { agreed: 0, of: 0 }
+        if (of > 0)
+          yield paint('dim', `  the estimate from words agreed with the model on ${agreed} of ${of}`)
         if (each.answers !== undefined) yield* describeAnswers(each.answers)
       }
       if (report !== undefined) yield `wrote the answers to ${report}`

@@ -1,16 +1,17 @@
 import { mkdir, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
-import { readSkillTests, type SkillTests, toTriggerEvals } from '@skillstoke/author'
-import { listCompeting, readTestsOf } from '@skillstoke/author/internal'
-import type { Skill } from '@skillstoke/core'
+import { estimateTriggers, readSkillTests, type SkillTests, toTriggerEvals } from '@skillstoke/author'
+import { listCompeting, rankSkills, readTestsOf, withBodies } from '@skillstoke/author/internal'
+import type { Skill, SkillReader } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { findServed } from '../skills/tested-skill.ts'
 import type { Answer } from '../terminal/answer.ts'
+import { describeEstimate, describeRanking } from '../terminal/describe-estimate.ts'
 import { UsageError } from '../terminal/exit-code.ts'
-import { testByWords } from './test-by-words.ts'
+import { paint, printFindings, toAdvice, toTerminalLine } from '../terminal/output.ts'
 import { type ModelFlags, testWithModel } from './test-with-model.ts'
 
 export interface TestFlags extends ModelFlags {
@@ -43,7 +44,7 @@ export async function test(config: Config, flags: TestFlags, names: readonly str
   // Only a flag chooses a model here, because a model of the environment may cost money.
   if (flags.model !== undefined || flags.baseUrl !== undefined)
     return await testWithModel(tested, skills, config, flags)
-  return await testByWords(tested, { reader, isNamed: named.length > 0, messages })
+  return await testByWords(tested, reader, named.length > 0 ? [] : messages)
 }
 
 function readMessages(text: string): readonly string[] {
@@ -56,6 +57,41 @@ function readMessages(text: string): readonly string[] {
 function toTests(skill: string, messages: readonly string[]): SkillTests {
   const text = JSON.stringify({ should_trigger: messages })
   return readSkillTests(skill, [{ path: 'standard input', text }])
+}
+
+/** Runs the tests of skills without a model. Ranks all skills for messages that belong to no skill. */
+async function testByWords(
+  tested: readonly TestedSkill[],
+  reader: SkillReader,
+  messages: readonly string[] = [],
+): Promise<Answer> {
+  const competing = await withBodies(listCompeting(reader), reader)
+  const having = tested.filter(({ tests }) => tests.triggers.length > 0)
+  const estimates = having.map(({ tests }) => estimateTriggers(competing, tests))
+  const rankings = messages.map(message => rankSkills(message, competing))
+  const withoutTests = tested.filter(each => !having.includes(each)).map(({ skill }) => skill.name)
+  const faults = tested.flatMap(({ skill, tests }) =>
+    tests.faults.map(fault => ({ ...fault, path: join(skill.directory ?? skill.location, fault.path) })),
+  )
+  return {
+    json: { tier: 'words', skills: estimates, withoutTests, messages: rankings, faults },
+    text: function* () {
+      printFindings(faults)
+      for (const estimate of estimates) yield* [...describeEstimate(estimate), '']
+      for (const ranking of rankings) yield* describeRanking(ranking)
+      if (rankings.length > 0) yield paint('dim', 'words only, no model was asked')
+      if (withoutTests.length > 0) yield* describeMissing(withoutTests, estimates.length === 0)
+    },
+  }
+}
+
+function* describeMissing(names: readonly string[], needsAdvice: boolean): Generator<string> {
+  const shown = names.length === 1 ? toTerminalLine(names.join()) : `${names.length} skills`
+  yield paint('dim', `no messages in evals/tests.yaml: ${shown}`)
+  if (needsAdvice)
+    yield toAdvice(
+      'write messages below "fires:" and "silent:", or pipe them: "stoke test SKILL - < messages.txt"',
+    )
 }
 
 async function exportTests(tested: readonly TestedSkill[], file: string): Promise<Answer> {

@@ -1,4 +1,4 @@
-import { type Collision, estimateTriggers, findCollisions, type SkillTests } from '@skillstoke/author'
+import { estimateTriggers, findCollisions, type SkillTests } from '@skillstoke/author'
 import { listCompeting, readTestsOf } from '@skillstoke/author/internal'
 import type { Skill, SkillReader, SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
@@ -10,7 +10,7 @@ import { formatDiagnostic, toTerminalLine } from '../terminal/output.ts'
 const MAX_SKILLS = 10
 
 /**
- * After each save, prints the collisions that a new description causes, and what the words of the tests say about the
+ * After each save, prints the collisions of a skill with a new description, and what the words of the tests say about the
  * saved skill. Returns a function that stops printing.
  * @param askModel sends the messages of a skill to a model, and describes the result. @default no model is asked
  */
@@ -20,50 +20,29 @@ export function printTests(
   print: (line: string) => void,
   askModel?: (tests: SkillTests) => Promise<string>,
 ): () => void {
+  const printEstimate = async (skill: Skill, competing: readonly Skill[]): Promise<void> => {
+    try {
+      const tests = await readTestsOf(skill, skills)
+      for (const fault of tests.faults) print(formatDiagnostic(fault))
+      if (tests.triggers.length === 0) return
+      print(summarizeEstimate(estimateTriggers(competing, tests)))
+      if (askModel !== undefined) print(await askModel(tests))
+    } catch (thrown) {
+      print(`tests ${toTerminalLine(skill.name)}: ${toMessage(thrown)}`)
+    }
+  }
   return skills.subscribe(({ changes, previous, generation }) => {
-    const saved = changes.flatMap(change => (change.kind === 'removed' ? [] : change.name))
+    const names = new Set(changes.map(({ name }) => name))
+    const competing = listCompeting({ current: generation, isInScope })
+    const saved = competing.filter(({ name }) => names.has(name))
     if (saved.length === 0 || saved.length > MAX_SKILLS) return
-    const [before, after] = [
-      listCompeting({ current: previous, isInScope }),
-      listCompeting({ current: generation, isInScope }),
-    ]
-    const isRedescribed = (name: string): boolean =>
-      previous.find(name)?.description !== generation.find(name)?.description
-    const tested = after.filter(({ name }) => saved.includes(name))
+    const redescribed = saved.filter(skill => previous.find(skill.name)?.description !== skill.description)
     // Conversations hear of the change first, because a comparison with thousands of skills takes long.
     setImmediate(() => {
-      for (const pair of findNewCollisions(saved.filter(isRedescribed), before, after))
-        print(summarizeCollision(pair))
-      for (const skill of tested) void printEstimate(skill, after, skills, print, askModel)
+      const of = redescribed.map(({ name }) => name)
+      for (const pair of of.length === 0 ? [] : findCollisions(competing, { of }))
+        if (pair.settledBy === undefined) print(summarizeCollision(pair))
+      for (const skill of saved) void printEstimate(skill, competing)
     })
   })
-}
-
-function findNewCollisions(
-  of: readonly string[],
-  before: readonly Skill[],
-  after: readonly Skill[],
-): readonly Collision[] {
-  if (of.length === 0) return []
-  const keyOf = ({ skills }: Collision): string => skills.map(({ name }) => name).join(' ')
-  const known = new Set(findCollisions(before, { of }).map(keyOf))
-  return findCollisions(after, { of }).filter(each => each.settledBy === undefined && !known.has(keyOf(each)))
-}
-
-async function printEstimate(
-  skill: Skill,
-  competing: readonly Skill[],
-  skills: SkillRuntime,
-  print: (line: string) => void,
-  askModel?: (tests: SkillTests) => Promise<string>,
-): Promise<void> {
-  try {
-    const tests = await readTestsOf(skill, skills)
-    for (const fault of tests.faults) print(formatDiagnostic(fault))
-    if (tests.triggers.length === 0) return
-    print(summarizeEstimate(estimateTriggers(competing, tests)))
-    if (askModel !== undefined) print(await askModel(tests))
-  } catch (thrown) {
-    print(`tests ${toTerminalLine(skill.name)}: ${toMessage(thrown)}`)
-  }
 }

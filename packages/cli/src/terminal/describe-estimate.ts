@@ -1,9 +1,8 @@
 import type { TriggerCase, TriggerEstimate, Verdict, VerdictCounts } from '@skillstoke/author'
 import { ADVICE_KINDS, type MessageRanking } from '@skillstoke/author/internal'
-import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
+import { formatTable, indent, joinWords, paint, quoteMessage, toTerminalLine } from './output.ts'
 
 const MAX_CASES = 20
-const MESSAGE_WIDTH = 60
 const MAX_WORDS = 4
 const MAX_RANKED = 3
 const GOOD = { fires: 'likely', silent: 'no match in words' } as const
@@ -14,10 +13,8 @@ export function* describeEstimate(estimate: TriggerEstimate): Generator<string> 
   const { fires, silent } = counts
   yield `${paint('bold', toTerminalLine(skill))}  ${paint('dim', 'words only, no model was asked')}`
   if (cases.length === 0) yield '  a model cannot load this skill by itself, so there is nothing to estimate'
-  if (sumOf(fires) > 0)
-    yield `  fires        ${fires.likely} of ${sumOf(fires)} likely${listOthers(fires, ['unsure', 'no match in words'])}`
-  if (sumOf(silent) > 0)
-    yield `  near misses  ${silent['no match in words']} of ${sumOf(silent)} go elsewhere or match nothing${listOthers(silent, ['unsure', 'likely'])}`
+  yield* describeCounts('fires      ', fires, GOOD.fires, 'likely')
+  yield* describeCounts('near misses', silent, GOOD.silent, 'go elsewhere or match nothing')
   if (agreement !== null)
     yield `  the estimate agreed with real runs on ${agreement.agreed} of ${agreement.of}`
   const doubtful = cases
@@ -46,23 +43,26 @@ export function summarizeEstimate({ skill, counts: { fires, silent } }: TriggerE
 /** Describes which skills share words with a message. */
 export function* describeRanking({ message, isEstimated, ranking }: MessageRanking): Generator<string> {
   yield quoteMessage(message)
+  const rows = ranking
+    .slice(0, MAX_RANKED)
+    .map(({ skill, words }, place) => [`${place + 1}`, toTerminalLine(skill), joinShort(words)])
   if (!isEstimated) yield '  not estimated: the message is not English'
-  else if (ranking.length === 0) yield '  no skill has its words'
-  const rows = ranking.map(({ skill, words }, place) => [
-    `${place + 1}`,
-    toTerminalLine(skill),
-    joinWords(words),
-  ])
-  if (isEstimated && rows.length > 0) yield indent(formatTable(rows.slice(0, MAX_RANKED)))
+  else yield rows.length === 0 ? '  no skill has its words' : indent(formatTable(rows))
 }
 
 function sumOf(counts: VerdictCounts): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0)
 }
 
-function listOthers(counts: VerdictCounts, verdicts: readonly Verdict[]): string {
-  const shown = [...verdicts, 'not estimated' as const].filter(verdict => counts[verdict] > 0)
-  return shown.map(verdict => `, ${counts[verdict]} ${verdict}`).join('')
+function* describeCounts(
+  title: string,
+  counts: VerdictCounts,
+  good: Verdict,
+  meaning: string,
+): Generator<string> {
+  const others = Object.entries(counts).filter(([verdict, count]) => verdict !== good && count > 0)
+  const rest = others.map(([verdict, count]) => `, ${count} ${verdict}`).join('')
+  if (sumOf(counts) > 0) yield `  ${title}  ${counts[good]} of ${sumOf(counts)} ${meaning}${rest}`
 }
 
 function toCells(each: TriggerCase): string[] {
@@ -77,32 +77,26 @@ function toCells(each: TriggerCase): string[] {
 }
 
 function explainMiss({ rank, words, winner, bodyWords }: TriggerCase): string {
-  const own = words.length === 0 ? '' : `, this skill (${joinWords(words)})`
+  const own = words.length === 0 ? '' : `, this skill (${joinShort(words)})`
   const first =
     winner === null
       ? 'no skill has its words'
       : rank === 1
-        ? `first, but only with ${joinWords(words)}`
-        : `first: ${toTerminalLine(winner.skill)} (${joinWords(winner.words)})${own}`
+        ? `first, but only with ${joinShort(words)}`
+        : `first: ${toTerminalLine(winner.skill)} (${joinShort(winner.words)})${own}`
   return bodyWords.length === 0
     ? first
-    : `${first}; add to the description, as the body has them: ${joinWords(bodyWords)}`
+    : `${first}; add to the description, as the body has them: ${joinShort(bodyWords)}`
 }
 
 function explainNearMiss({ words, excludedWords }: TriggerCase): string {
-  return excludedWords.length > 0
-    ? `${joinWords(words)}; the description excludes ${joinWords(excludedWords)}`
-    : `${joinWords(words)}; nothing in the description excludes it`
+  const excluded =
+    excludedWords.length > 0
+      ? `the description excludes ${joinShort(excludedWords)}`
+      : 'nothing in the description excludes it'
+  return `${joinShort(words)}; ${excluded}`
 }
 
-function joinWords(words: readonly string[]): string {
-  return toTerminalLine(words.slice(0, MAX_WORDS).join(', '))
-}
-
-function quoteMessage(message: string): string {
-  return `"${shorten(message, MESSAGE_WIDTH)}"`
-}
-
-function indent(text: string): string {
-  return text.replace(/^/gm, '  ')
+function joinShort(words: readonly string[]): string {
+  return joinWords(words.slice(0, MAX_WORDS))
 }

@@ -1,14 +1,19 @@
-import type { AnswerTrials, Score, TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
+import type {
+  AnswerTrials,
+  Score,
+  Spent,
+  TrialEstimate,
+  TriggerTrial,
+  TriggerTrials,
+} from '@skillstoke/author/trials'
 import { shortDigest } from '@skillstoke/core/internal'
-import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
-
-const MESSAGE_WIDTH = 60
+import { formatTable, indent, joinWords, paint, quoteMessage, toTerminalLine } from './output.ts'
 
 /** Describes what a model did with the messages of a skill. */
 export function* describeTrials(trials: TriggerTrials, against?: Score): Generator<string> {
   yield summarizeTrials(trials, against)
   const failed = trials.trials.filter(({ passed }) => passed === false)
-  if (failed.length > 0) yield formatTable(failed.map(toCells)).replace(/^/gm, '  ')
+  if (failed.length > 0) yield indent(formatTable(failed.map(toCells)))
 }
 
 /** One line with the score of a skill, and what it cost. */
@@ -22,29 +27,48 @@ export function summarizeTrials(
       ? `${passed} of ${total}`
       : `${against.passed} -> ${passed} of ${total} against ${shortDigest(against.revision)}`
   const [low, high] = interval.map(each => Math.round(each * 100))
-  const tokens = (spent.inputTokens + spent.outputTokens).toLocaleString('en')
-  const cost = spent.cost === undefined ? '' : `, $${spent.cost.toFixed(2)}`
-  return `${name}  ${score}  ${paint('dim', `(95 % interval ${low} to ${high} %; ${spent.calls} asked, ${known} known, ${tokens} tokens${cost})`)}`
+  return `${name}  ${score}  ${paint('dim', `(95 % interval ${low} to ${high} %; ${spent.calls} asked, ${known} known, ${formatSpent(spent)})`)}`
+}
+
+/** Returns the line that says what a run will ask. The answers are not estimated. */
+export function describePlan(
+  { calls, known, ...spent }: TrialEstimate,
+  { answers = false, maxCalls }: { readonly answers?: boolean; readonly maxCalls: number },
+): string {
+  const rest = answers ? ', and the answers' : ''
+  return paint(
+    'dim',
+    `will ask about ${calls} times (${known} known): about ${formatSpent(spent)}${rest}; at most ${maxCalls} calls`,
+  )
+}
+
+function formatSpent({
+  inputTokens,
+  outputTokens = 0,
+  cost,
+}: Omit<TrialEstimate, 'calls' | 'known'> & Partial<Spent>): string {
+  const tokens = (inputTokens + outputTokens).toLocaleString('en')
+  return `${tokens} tokens${cost === undefined ? '' : `, $${cost.toFixed(2)}`}`
 }
 
 function toCells({ kind, message, loads, runs, others }: TriggerTrial): string[] {
   const what = kind === 'fires' ? 'silent' : 'fired'
-  const instead = others.length === 0 ? '' : `loaded ${others.map(toTerminalLine).join(', ')}`
-  return [paint('red', what), `"${shorten(message, MESSAGE_WIDTH)}"`, `${loads} of ${runs} loads`, instead]
+  const instead = others.length === 0 ? '' : `loaded ${joinWords(others)}`
+  return [paint('red', what), quoteMessage(message), `${loads} of ${runs} loads`, instead]
 }
 
 /** Describes the answers: a row for each message, and a column for each way to answer. */
 export function* describeAnswers({ skill, columns, rows }: AnswerTrials): Generator<string> {
   yield `${paint('bold', toTerminalLine(skill))}  answers`
   const table = rows.map(({ message, cells }) => [
-    shorten(message, MESSAGE_WIDTH),
+    quoteMessage(message),
     ...cells.map(
       ({ passed, runs, tokens, ms }) => `${passed} of ${runs}, ${tokens} tokens, ${(ms / 1000).toFixed(1)} s`,
     ),
   ])
-  yield formatTable([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table]).replace(/^/gm, '  ')
+  yield indent(formatTable([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table]))
   for (const { message, cells } of rows)
     for (const [index, { failures }] of cells.entries())
       if (index > 0 && failures.length > 0)
-        yield `  ${shorten(message, MESSAGE_WIDTH)}, ${columns[index]}: ${failures.map(toTerminalLine).join('; ')}`
+        yield `  ${quoteMessage(message)}, ${columns[index]}: ${toTerminalLine(failures.join('; '))}`
 }

@@ -207,6 +207,21 @@ export function formatSteps(
   )
 }
 
+/** Indents each line by two spaces. */
+export function indent(text: string): string {
+  return text.replace(/^/gm, '  ')
+}
+
+/** Returns a message of a user as one line in quotation marks. */
+export function quoteMessage(message: string): string {
+  return `"${shorten(message, 60)}"`
+}
+
+/** Lists words or names. */
+export function joinWords(words: readonly string[]): string {
+  return toTerminalLine(words.join(', '))
+}
+
 /** Returns the text as one line of at most `length` characters. */
 export function shorten(text: string, length: number): string {
   const line = toTerminalText(text).replace(/\s+/g, ' ')
