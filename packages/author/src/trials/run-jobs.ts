@@ -66,11 +66,13 @@ export async function runJobs(jobs: readonly TrialJob[], options: JobOptions): P
   const fresh: TrialRun[] = []
   let stopped: JobReport['stopped']
   let error: unknown
+  let running = 0
   const tell = (): void => onProgress?.({ done: fresh.length, of: wanted.length })
   tell()
   const work = async ({ job, index }: (typeof wanted)[number]): Promise<void> => {
-    stopped ??= signal.aborted ? 'aborted' : findExcess(sumUp(fresh, price), options)
+    stopped ??= signal.aborted ? 'aborted' : findExcess(sumUp(fresh, price), running, options)
     if (stopped !== undefined) return
+    running++
     try {
       const run = await runTrial(job.agent, job.message, { endsWithLoad: job.endsWithLoad, signal })
       store.keepRun(job.key, run)
@@ -80,6 +82,8 @@ export async function runJobs(jobs: readonly TrialJob[], options: JobOptions): P
     } catch (thrown) {
       stopped ??= signal.aborted ? 'aborted' : 'failed'
       if (stopped === 'failed') error ??= thrown
+    } finally {
+      running--
     }
   }
   await mapConcurrently(wanted, work, concurrency, new AbortController().signal)
@@ -92,11 +96,13 @@ export async function runJobs(jobs: readonly TrialJob[], options: JobOptions): P
   }
 }
 
+/** Returns the cap that one more conversation could exceed. Each running conversation makes one call at least. */
 function findExcess(
   { calls, cost = 0 }: Spent,
+  running: number,
   { maxCalls, maxCost }: TrialCap,
 ): 'calls' | 'cost' | undefined {
-  if (maxCalls !== undefined && calls >= maxCalls) return 'calls'
+  if (maxCalls !== undefined && calls + running >= maxCalls) return 'calls'
   return maxCost !== undefined && cost >= maxCost ? 'cost' : undefined
 }
 
