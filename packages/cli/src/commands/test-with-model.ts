@@ -7,10 +7,12 @@ import {
   type AnswerTrials,
   estimateTrials,
   type JobOptions,
+  type JobReport,
   renderAnswerReport,
   runAnswerTrials,
   runTriggerTrials,
   type Score,
+  type Spent,
   type TokenPrice,
   type TrialEstimate,
   type TrialStore,
@@ -60,8 +62,12 @@ interface SkillResult {
   readonly triggers: TriggerTrials
   readonly answers?: AnswerTrials
   /** The score of the other revision. */
-  readonly against?: Score
+  readonly against?: OtherScore
+  /** What was spent on this skill, for all revisions and answers. */
+  readonly spent: Spent
 }
+
+type OtherScore = Score & Pick<TriggerTrials, 'spent' | 'stopped' | 'error'>
 
 /** A revision of a skill, opened for trials. */
 interface Opened {
@@ -84,26 +90,33 @@ export async function testWithModel(
     throw new UsageError('no skill has messages in evals/tests.yaml; write some below "fires:" and "silent:"')
   if (having.length > 1 && (flags.revision ?? flags.against) !== undefined)
     throw new UsageError('--revision and --against concern one skill; name it')
+  if (flags.report !== undefined && flags.answers !== true)
+    throw new UsageError('--report writes the answers of "ask:"; add --answers')
   if (flags.maxCost !== undefined && flags.price === undefined)
     throw new UsageError('--max-cost needs --price INPUT/OUTPUT, in dollars for a million tokens')
   using store = toDisposable(await openMeasured(config))
   using end = abortOnSignal()
   using line = new ProgressLine()
-  const options: JobOptions = {
-    ...flags,
-    maxCalls: flags.maxCalls ?? DEFAULT_MAX_CALLS,
+  const { maxCalls = DEFAULT_MAX_CALLS, maxCost, price } = flags
+  let options: JobOptions = {
+    ...defined({ maxCalls, maxCost, price }),
     store,
     signal: end.signal,
     onProgress: ({ done, of }) => line.show('asked the model', done, of),
   }
+  const estimates: (TrialEstimate & { readonly skill: string })[] = []
   const results: SkillResult[] = []
   for (const each of having) {
     const result = await testSkill(each, config, flags, options)
-    if (result === undefined)
-      return { json: { tier: 'model', skills: results }, text: () => ['no model was asked'] }
+    if ('estimate' in result) {
+      estimates.push({ skill: each.skill.name, ...result.estimate })
+      continue
+    }
     results.push(result)
-    if (result.triggers.stopped !== undefined) break
+    if (findStop(result) !== undefined) break
+    options = spend(options, result.spent)
   }
+  if (flags.dryRun === true) return { json: { tier: 'model', estimates }, text: () => ['no model was asked'] }
   line.end()
   return await toAnswer(results, flags, store.fault)
 }
@@ -112,33 +125,53 @@ function toDisposable(store: TrialStore): TrialStore & Disposable {
   return Object.assign(store, { [Symbol.dispose]: () => store.close() })
 }
 
-/** Tests one skill. Returns `undefined` if the person only wanted the estimate. */
+/** Lowers the caps by what was spent. */
+function spend(options: JobOptions, { calls, cost = 0 }: Spent): JobOptions {
+  const { maxCalls, maxCost } = options
+  return {
+    ...options,
+    ...(maxCalls === undefined ? {} : { maxCalls: Math.max(0, maxCalls - calls) }),
+    ...(maxCost === undefined ? {} : { maxCost: Math.max(0, maxCost - cost) }),
+  }
+}
+
+function findStop({ triggers, against, answers }: SkillResult): JobReport['stopped'] {
+  return triggers.stopped ?? against?.stopped ?? answers?.stopped
+}
+
+/** Tests one skill. Returns only the estimate for `--dry-run`. */
 async function testSkill(
-  { skill, tests }: TestedSkill,
+  { skill, tests, isTyped }: TestedSkill,
   config: Config,
   flags: ModelFlags,
   options: JobOptions,
-): Promise<SkillResult | undefined> {
+): Promise<SkillResult | { readonly estimate: TrialEstimate }> {
   const model = nameModel(config)
   const asked = { model, repeats: flags.repeats ?? 1 }
   await using opened = await open(skill.name, flags.revision, config, flags)
   const agent = createTrialAgent(opened.skills, config)
   const estimate = estimateTrials(tests, { agent, ...asked }, { ...options, countTokens })
   if (flags.json !== true) printLine(describePlan(estimate, flags, options.maxCalls ?? DEFAULT_MAX_CALLS))
-  if (flags.dryRun === true) return undefined
+  if (flags.dryRun === true) return { estimate }
   const triggers = await runTriggerTrials(tests, { agent, ...asked }, options)
   const { passed, total } = triggers
   const at = new Date().toISOString()
-  if (triggers.stopped === undefined)
+  // Messages of standard input are no tests of the revision.
+  if (triggers.stopped === undefined && !isTyped)
     options.store.keepScore({ skill: skill.name, revision: opened.digest, model, passed, total, at })
-  const rest = { ...options, maxCalls: (options.maxCalls ?? DEFAULT_MAX_CALLS) - triggers.spent.calls }
+  let rest = spend(options, triggers.spent)
   const against =
     flags.against === undefined || triggers.stopped !== undefined
       ? undefined
-      : await scoreOther({ skill, tests }, { ...asked, named: flags.against, config, flags, options: rest })
+      : await scoreOther(
+          { skill, tests, isTyped },
+          { ...asked, named: flags.against, config, flags, options: rest },
+        )
+  if (against !== undefined) rest = spend(rest, against.spent)
+  const isGoing = triggers.stopped === undefined && against?.stopped === undefined
   const answers =
-    flags.answers === true && triggers.stopped === undefined
-      ? await testAnswers({ skill, tests }, config, { ...flags, ...asked }, rest)
+    flags.answers === true && tests.answers.length > 0 && isGoing
+      ? await testAnswers({ skill, tests, isTyped }, config, { ...flags, ...asked }, rest)
       : undefined
   const { agreement } = estimateTriggers(
     listCompeting(opened.skills.forConversation(defined({ scope: config.scope }))),
@@ -147,11 +180,16 @@ async function testSkill(
       triggers: withRates(triggers),
     },
   )
+  const spent = [triggers, against, answers].flatMap(each => each?.spent ?? []).reduce(add)
+  return { triggers, agreement, spent, ...defined({ answers, against }) }
+}
+
+function add(a: Spent, b: Spent): Spent {
   return {
-    triggers,
-    agreement,
-    ...(answers === undefined ? {} : { answers }),
-    ...(against === undefined ? {} : { against }),
+    calls: a.calls + b.calls,
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    ...defined({ cost: a.cost === undefined ? undefined : a.cost + (b.cost ?? 0) }),
   }
 }
 
@@ -206,11 +244,13 @@ interface OtherOptions {
 async function scoreOther(
   { skill, tests }: TestedSkill,
   { named, model, repeats, config, flags, options }: OtherOptions,
-): Promise<Score> {
+): Promise<OtherScore> {
   await using other = await open(skill.name, named === LAST_GOOD ? '-1' : named, config, flags)
   const asked = { agent: createTrialAgent(other.skills, config), model, repeats }
-  const { passed, total } = await runTriggerTrials(tests, asked, options)
-  return { skill: skill.name, revision: other.digest, model, passed, total, at: new Date().toISOString() }
+  const { passed, total, spent, stopped, error } = await runTriggerTrials(tests, asked, options)
+  const at = new Date().toISOString()
+  const score = { skill: skill.name, revision: other.digest, model, passed, total, at }
+  return { ...score, spent, ...defined({ stopped, error }) }
 }
 
 /** Compares the answers without the skill, with the served revision, and with the revision that was named. */
@@ -256,21 +296,23 @@ function describePlan(
   const tokens = inputTokens.toLocaleString('en')
   return paint(
     'dim',
-    `will ask about ${calls} times (${known} known): about ${tokens} tokens${money}${rest}; at most ${maxCalls} calls`,
+    `will ask about ${calls} ${calls === 1 ? 'time' : 'times'} (${known} known): about ${tokens} tokens${money}${rest}; at most ${maxCalls} calls`,
   )
 }
 
 async function toAnswer(
   results: readonly SkillResult[],
-  { report }: ModelFlags,
+  flags: ModelFlags,
   fault: string | undefined,
 ): Promise<Answer> {
+  const { report } = flags
   const answers = results.flatMap(each => each.answers ?? [])
   if (report !== undefined) await writeFile(report, answers.map(each => renderAnswerReport(each)).join('\n'))
-  const stopped = results.at(-1)?.triggers.stopped ?? answers.at(-1)?.stopped
-  const error = results.at(-1)?.triggers.error ?? answers.at(-1)?.error
+  const last = results.at(-1)
+  const stopped = last && findStop(last)
+  const error = last?.triggers.error ?? last?.against?.error ?? last?.answers?.error
   return {
-    json: { tier: 'model', skills: results },
+    json: { tier: 'model', skills: results.map(toJson), ...defined({ stopped }) },
     text: function* () {
       for (const each of results) {
         yield* describeTrials(each.triggers, each.against)
@@ -281,12 +323,27 @@ async function toAnswer(
           )
         if (each.answers !== undefined) yield* describeAnswers(each.answers)
       }
+      if (flags.answers === true && answers.length === 0) yield 'no message below "ask:" was sent'
       if (report !== undefined) yield `wrote the answers to ${report}`
       if (fault !== undefined) yield paint('yellow', `the results are not kept: ${fault}`)
       if (stopped !== undefined)
         yield paint('yellow', `${STOPS[stopped]}${error === undefined ? '' : `: ${toMessage(error)}`}`)
     },
     exit: stopped === undefined ? EXIT_OK : stopped === 'aborted' ? EXIT_INTERRUPTED : EXIT_FINDINGS,
+  }
+}
+
+/** Shows an error as its message, because an error of an SDK has the whole request. */
+function toJson({ triggers, against, answers, ...rest }: SkillResult): object {
+  const withMessage = <T extends { readonly error?: unknown }>(part: T | undefined): object | undefined =>
+    part?.error === undefined ? part : { ...part, error: toMessage(part.error) }
+  return {
+    ...rest,
+    ...defined({
+      triggers: withMessage(triggers),
+      against: withMessage(against),
+      answers: withMessage(answers),
+    }),
   }
 }
 

@@ -17,8 +17,9 @@ export function summarizeTrials(
   against?: Score,
 ): string {
   const name = paint('bold', toTerminalLine(skill))
+  if (total === 0) return `${name}  no message was answered`
   const score =
-    against === undefined || against.total === 0
+    against === undefined || against.total !== total
       ? `${passed} of ${total}`
       : `${against.passed} -> ${passed} of ${total} against ${shortDigest(against.revision)}`
   const [low, high] = interval.map(each => Math.round(each * 100))
@@ -28,7 +29,7 @@ export function summarizeTrials(
 }
 
 function toCells({ kind, message, loads, runs, others }: TriggerTrial): string[] {
-  const what = kind === 'fires' ? 'silent' : 'fired'
+  const what = kind === 'fires' ? 'missed' : 'fired'
   const instead = others.length === 0 ? '' : `loaded ${others.map(toTerminalLine).join(', ')}`
   return [paint('red', what), `"${shorten(message, MESSAGE_WIDTH)}"`, `${loads} of ${runs} loads`, instead]
 }

@@ -154,6 +154,7 @@ export function formatTable(
     return cells
       .map((cell, index) => (index === row.length - 1 ? cell : pad(cell, widths[index] as number)))
       .join(GAP)
+      .trimEnd()
   }
   return rows.map(format).join('\n')
 }
