@@ -335,7 +335,7 @@ async function toAnswer(
 
 /** Shows an error as its message, because an error of an SDK has the whole request. */
 function toJson({ triggers, against, answers, ...rest }: SkillResult): object {
-  const withMessage = <T extends { readonly error?: unknown }>(part: T | undefined): object | undefined =>
+  const withMessage = (part: { readonly error?: unknown } | undefined): object | undefined =>
     part?.error === undefined ? part : { ...part, error: toMessage(part.error) }
   return {
     ...rest,
