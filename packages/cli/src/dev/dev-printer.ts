@@ -170,6 +170,8 @@ export class DevPrinter {
       )
         print(`${paint('green', 'FIXED')} ${toTerminalText(report.name)}`)
     }
+    // A save can change what a check finds, although the runtime has no problem with the skill.
+    if (this.#findings !== undefined) for (const report of listSaved(update)) void this.#noted(report)
     const { previous, generation } = update
     if (JSON.stringify(previous.sources()) !== JSON.stringify(generation.sources()))
       this.#sourceFindings(generation)
@@ -377,6 +379,16 @@ export class DevPrinter {
     print(`${title} ${toTerminalText(place === '' ? message : `${place}: ${message}`)}${end}`)
     if (fix !== undefined) print(paint('dim', `  fix: ${toAdvice(fix, config.options)}`))
   }
+}
+
+/** Lists the reports of changed skills that the update does not report anyway. */
+function listSaved({ changes, reports, generation }: RegistryUpdate): readonly SkillReport[] {
+  const names = new Set(changes.flatMap(({ kind, name }) => (kind === 'removed' ? [] : name)))
+  const told = new Set(reports.map(targetOf))
+  if (names.size === 0 || names.size > MAX_SKILL_LINES) return []
+  return generation
+    .reports()
+    .filter(report => names.has(report.name) && report.status !== 'broken' && !told.has(targetOf(report)))
 }
 
 function wasBroken({ source, location }: SkillReport, before: Generation): boolean {
