@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync, symlinkSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ChatProcess, type ChatProcessOptions } from './fixtures/chat.ts'
 import { type CliOptions, type CliRun, stokeBeside, stoke as stokeThread } from './fixtures/cli.ts'
@@ -224,6 +225,27 @@ describe('slash commands', () => {
     expect(stdout).toMatch(/^\/why <skill> +show where a skill stopped/m)
     expect(stdout).toMatch(/^\/fix \[issue\] +Fixes\./m)
     expect(stdout).not.toContain('secret')
+  })
+
+  test('/test writes the last message into the tests of the skill that was loaded for it, or of a skill that should not be', async () => {
+    folder.writeSkill('skills/tone')
+    const { code, stderr } = await chat([], 'Use refund.\n/test\n/test not tone\n')
+    expect(code).toBe(0)
+    expect(stderr).toContain(`fires: ${folder.at('skills/refund/evals/tests.yaml')}`)
+    expect(readFileSync(folder.at('skills/refund/evals/tests.yaml'), 'utf8')).toBe(
+      'fires:\n  - Use refund.\n',
+    )
+    expect(readFileSync(folder.at('skills/tone/evals/tests.yaml'), 'utf8')).toBe('silent:\n  - Use refund.\n')
+    const early = await chat([], '/test\n')
+    expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('send a message first')])
+  })
+
+  test('/test writes to no link, and to no skill of somebody else', async () => {
+    folder.write('outside/tests.yaml', '')
+    symlinkSync(folder.at('outside'), folder.at('skills/refund/evals'))
+    const { stderr } = await chat([], 'Use refund.\n/test\n')
+    expect(stderr).toMatch(/evals\/tests\.yaml is a link, so no test is written there/)
+    expect(readFileSync(folder.at('outside/tests.yaml'), 'utf8')).toBe('')
   })
 
   test('/name invokes a skill with arguments, and an unknown name is not sent to the model', async () => {

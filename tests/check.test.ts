@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { stoke } from './fixtures/cli.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -121,6 +121,27 @@ test('stoke check --since checks only what changed since a revision, and prints 
     2,
     expect.stringContaining('git knows no revision "nothing"'),
   ])
+})
+
+test('stoke check reports leftovers that git tracks, and shell scripts that bash cannot read', () => {
+  using folder = open()
+  folder.write('skills/tone/SKILL.md', skillText('tone', { description: GOOD, body: 'Run `scripts/*`.' }))
+  folder.write('skills/tone/scripts/__pycache__/a.pyc', 'x')
+  folder.write('skills/tone/scripts/good.sh', 'if true; then touch ran; fi\n')
+  folder.write('skills/tone/scripts/bad.sh', 'touch ran\nif true; then\n')
+  folder.write('skills/tone/scripts/zsh.sh', '#!/bin/zsh\nif true; then\n')
+  const run = (): readonly string[] =>
+    (JSON.parse(stoke(['check', 'skills/tone', '--json'], { cwd: folder.path }).stdout) as Checked[]).flatMap(
+      ({ diagnostics }) => diagnostics.map(({ code, severity }) => `${severity} ${code}`),
+    )
+  expect(run()).toEqual(['warning SCRIPT_INVALID'])
+  for (const args of [
+    ['init', '--quiet'],
+    ['add', '--force', '.'],
+  ])
+    execFileSync('git', args, { cwd: folder.path })
+  expect(run()).toEqual(['info FILE_TEMPORARY', 'warning SCRIPT_INVALID'])
+  expect(existsSync(folder.at('ran'))).toBe(false)
 })
 
 test('the formats for other programs name the same findings', () => {

@@ -74,7 +74,7 @@ describe('stoke list', () => {
     expect(status).toBe(0)
     expect(json.skills.map(({ name, source, status: each }) => [name, source, each])).toEqual([
       ['only', '.claude/skills', 'ok'],
-      ['pdf', 'skills', 'ok'],
+      ['pdf', 'skills', 'warning'],
       ['pdf', '.agents/skills', 'shadowed'],
       ['pdf', '.claude/skills', 'shadowed'],
       ['pdf', '~/.agents/skills', 'shadowed'],
@@ -93,7 +93,7 @@ describe('stoke list', () => {
     const [broken, pdf] = json.skills
     expect(pdf).toEqual({
       name: 'pdf',
-      description: 'Does what pdf does.',
+      description: 'Does what pdf does. Use it for all about pdf.',
       source: 'root-1',
       target: 'root-1/pdf',
       location: folder.at('pdf'),

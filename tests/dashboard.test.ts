@@ -61,8 +61,8 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(refund?.usage).toMatchObject({ count: 1, revision: refund?.serving })
     expect(shipping?.usage).toBeNull()
     const { stdout } = stoke(['list', '--root', folder.path, '--state', state.path])
-    expect(stdout).toMatch(/SERVING +USED +SOURCE/)
-    expect(stdout).toMatch(/refund +listed +[0-9a-f]{8} +1 x, (?:just now|\d+ s ago) /)
+    expect(stdout).toMatch(/SERVING +USED \(UTC\) +SOURCE/)
+    expect(stdout).toMatch(/refund +listed +[0-9a-f]{8} +1 x, [\d-]{10} [\d:]{5} /)
   })
 
   test.each(['light', 'dark'] as const)(

@@ -92,6 +92,20 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
     expect((await fleet('doctor')).code).toBe(0)
   })
 
+  test('publish refuses a skill with a key of a service, and publishes the others', async () => {
+    await fleet('init')
+    const key = ['ghp', 'kT9wQz3LmX7vRb2NpY5hJc8DfG4sKa6WeU1Z'].join('_')
+    folder.writeSkill('skills/maps', { body: 'One.' })
+    folder.writeSkill('skills/notes', { body: `<!-- stoke-ignore SECRET_FOUND: fine -->\nUse ${key}.` })
+    const { code, stdout } = await fleet('publish')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/maps +version 1/)
+    expect(stdout).toMatch(/notes.*line \d+, the file contains a key of GitHub/)
+    expect(stdout).not.toContain(key)
+    folder.writeSkill('skills/notes', { body: 'Use $TOKEN.' })
+    expect((await fleet('publish')).stdout).toMatch(/notes +version 1/)
+  })
+
   test('after the loss of all streams, another machine keeps its skills until init --from fills the channel', async () => {
     await fleet('init')
     for (const name of ['maps', 'notes']) folder.writeSkill(`skills/${name}`, { body: 'One.' })

@@ -27,7 +27,9 @@ describe.each(CLIENT_KINDS)('the client %s', kind => {
       const target = dev === undefined ? overStdio(folder.path, state.path) : overHttp(dev)
       await using client = await startClient(kind, target)
       if (kind !== 'v1') expect(await client.ask('version')).toEqual({ version: kind.split(' ').at(-1) })
-      expect((await client.ask<{ text: string }>('instructions')).text).toContain('Does what refund does.')
+      expect((await client.ask<{ text: string }>('instructions')).text).toContain(
+        'Does what refund does. Use it for all about refund.',
+      )
       const { tools } = await client.ask<{ tools: { name: string }[] }>('tools/list')
       expect(tools.map(tool => tool.name)).toEqual([
         'skill',

@@ -57,8 +57,6 @@ test.each([
   [['new', 'Vat Report', ...ASKED], /skill name "Vat Report" has capital letters; use "vat-report"/],
   [['new', 'vat-report'], /say what the skill does and when to use it, for example: --what/],
   [['new', 'vat-report', '--what', 'x'], /say what the skill does and when/],
-  [['new', 'vat-report', ...ASKED, '--description', 'x'], /--description replaces --what and --when/],
-  [['new', 'vat-report', ...ASKED, '--agent', 'codex', '--to', 'x'], /both name a folder/],
   [['new', 'vat-report', ...ASKED, '--template', 'poem'], /Allowed choices are procedure, reference/],
 ])('stoke %j creates nothing, prints the reason and exits with 2', (args, message) => {
   using folder = new TemporaryFolder()

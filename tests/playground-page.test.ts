@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
@@ -209,6 +210,24 @@ describe.skipIf(CHROMIUM === undefined)('the playground with a model server', ()
     await ask(page, 'Three?')
     await answersOf(page).getByText('Here I am.').waitFor()
     await page.getByText('the provider reported no tokens').first().waitFor()
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('a message becomes a test of the skill beside it', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    await using server = await OpenAiServer.start(() => ({ kind: 'text', text: 'Here I am.' }))
+    await using dev = await startWith(server.baseUrl, folder)
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await tryOut(page, 'refund')
+    await ask(page, 'Where is my money?')
+    await page.getByRole('button', { name: 'should load refund' }).click()
+    await page.getByText(/^Written to .*evals\/tests\.yaml/).waitFor()
+    expect(readFileSync(folder.at('skills/refund/evals/tests.yaml'), 'utf8')).toBe(
+      'fires:\n  - Where is my money?\n',
+    )
+    expect(await findBarriers(page)).toEqual([])
     expect(opened.trouble).toEqual([])
   })
 

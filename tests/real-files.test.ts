@@ -46,8 +46,8 @@ const DEFECTS: Readonly<
   },
   'tools-by-comma': {
     text: '---\nname: tools-by-comma\ndescription: x\nallowed-tools: Read, Bash(git:*)\n---\nx',
-    status: 'warning',
-    codes: ['FIELD_TYPE'],
+    status: 'ok',
+    codes: [],
   },
   'bad-name': {
     text: '---\nname: Bad Name_\ndescription: x\n---\nx',

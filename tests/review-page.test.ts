@@ -102,7 +102,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     await page.getByText('Of the sec<U+200B>ond.').waitFor()
     expect(await page.locator('.facts-list .badge').textContent()).toBe('shadowed')
     await page.getByRole('tab', { name: 'source' }).click()
-    expect(await page.locator('.source li.warning').allTextContents()).toEqual([
+    expect(await page.locator('.source li.info').allTextContents()).toEqual([
       expect.stringMatching(/^Of the sec<U\+200B>ond\.U\+200B: invisible characters/),
     ])
     expect(await findBarriers(page)).toEqual([])

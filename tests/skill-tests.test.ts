@@ -186,11 +186,51 @@ test('stoke dev prints new collisions and the estimate of the tests after a save
 })
 
 interface ModelAnswer {
-  readonly stopped?: string
+  readonly skills: readonly {
+    readonly triggers: { readonly passed: number; readonly total: number; readonly spent: { calls: number } }
+    readonly against?: { readonly passed: number; readonly total: number }
+    readonly answers?: { readonly columns: readonly string[] }
+  }[]
+}
+
+test('stoke test --model asks about each message once, within --max-calls, and compares with the last revision', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  const toReply = (_call: number, { messages }: { messages: readonly { content: unknown }[] }): ChatReply =>
+    JSON.stringify(messages.at(-1)?.content).includes('invoice') && messages.at(-1) === messages[1]
+      ? { kind: 'tool', name: 'skill', input: { name: 'invoices' } }
+      : { kind: 'text', text: 'Done.' }
+  await using server = await OpenAiServer.start(toReply)
+  const test = async (...args: string[]): Promise<ModelAnswer['skills'][number] | undefined> => {
+    const model = ['--model', 'test', '--base-url', server.baseUrl, '--json']
+    const { json } = await stokeBeside<ModelAnswer>(['test', 'invoices', ...model, ...args, ...place])
+    return json.skills[0]
+  }
+  stoke(['list', ...place])
+  expect((await test('--max-calls', '1'))?.triggers).toMatchObject({ stopped: 'calls', total: 1 })
+  expect((await test())?.triggers).toMatchObject({ passed: 2, total: 3, known: 1, spent: { calls: 2 } })
+  const report = folder.at('report.html')
+  const file = 'skills/invoices/evals/tests.yaml'
+  folder.write(
+    file,
+    `${readFileSync(folder.at(file), 'utf8')}ask:\n  - message: Pay\n    expect: { contains: done }\n`,
+  )
+  const answered = await test('--answers', '--report', report)
+  expect(answered?.triggers.spent.calls).toBe(0)
+  expect(answered?.answers).toMatchObject({
+    columns: ['without the skill', 'served'],
+    rows: [{ cells: [{ passed: 1 }, { passed: 1 }] }],
+  })
+  expect(readFileSync(report, 'utf8')).toContain('1 of 1 pass')
+  const against = await test('--against', 'last-good')
+  expect(against?.against).toMatchObject({ passed: 2, total: 3 })
+  expect(against?.triggers.spent.calls).toBe(0)
+})
+
+interface TriedAnswer {
   readonly skills: readonly {
     readonly triggers: { readonly passed: number; readonly error?: string }
     readonly against?: { readonly passed: number }
-    readonly spent: { readonly calls: number }
   }[]
 }
 
@@ -208,16 +248,16 @@ test('stoke test --model compares with an earlier revision, and leaves no trace 
   const { folder, place } = makeSkills()
   using _ = folder
   await using server = await startModel()
-  const run = async (...args: string[]): Promise<CliRun<ModelAnswer>> =>
-    await stokeBeside<ModelAnswer>([
+  const run = async (...args: string[]): Promise<CliRun<TriedAnswer>> =>
+    await stokeBeside<TriedAnswer>([
       ...['test', 'invoices', '--model', 'test', '--base-url', server.baseUrl],
       ...[...place, '--json', ...args],
     ])
-  expect((await run()).json.skills).toMatchObject([{ triggers: { passed: 1 }, spent: { calls: 3 } }])
+  expect((await run()).json.skills).toMatchObject([{ triggers: { passed: 1, spent: { calls: 3 } } }])
   folder.writeSkill('skills/invoices', { description: 'Fills in pages.', body: 'Merge them.' })
   const log = stoke(['log', 'invoices', ...place]).stdout
   expect((await run('--against', 'last-good')).json.skills).toMatchObject([
-    { triggers: { passed: 2 }, against: { passed: 1 }, spent: { calls: 3 } },
+    { triggers: { passed: 2, spent: { calls: 3 } }, against: { passed: 1 } },
   ])
   expect(stoke(['log', 'invoices', ...place]).stdout).toBe(log)
   // The newest text is broken, so the last good one is served. It is not the revision of the trial.
@@ -248,13 +288,12 @@ test('stoke test reports a failing server in one line, and keeps no score', asyn
   const { status, stdout } = await stokeBeside(words)
   expect([status, stdout]).toEqual([1, expect.stringContaining('a call of the model failed')])
   expect(stdout).toContain('invoices  no message was answered')
-  const { json } = await stokeBeside<ModelAnswer>([...words, '--json'])
-  expect(json).toMatchObject({ stopped: 'failed', skills: [{ triggers: { error: 'status 401' } }] })
+  const { json } = await stokeBeside<TriedAnswer>([...words, '--json'])
+  expect(json).toMatchObject({ skills: [{ triggers: { stopped: 'failed', error: 'status 401' } }] })
 })
 
 test.each([
   [['--against', '-1'], '--against needs --model'],
-  [['-k', '3'], '--repeats needs --model'],
   [['--dry-run'], '--dry-run needs --model'],
   [['--model', 'test', '--report', 'x.html'], '--report writes the answers of "ask:"; add --answers'],
 ])('stoke test %j is refused', (words, message) => {

@@ -213,9 +213,9 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
     await runTriggerTrials(
       NO_TESTS,
       { agent: new SkillAgent({ skills, model: 'none' }), model: 'none' },
-      options as never,
+      options,
     ),
-  runAnswerTrials: async options => await runAnswerTrials(NO_TESTS, options as never),
+  runAnswerTrials: async options => await runAnswerTrials(NO_TESTS, options),
   findCollisions: options => findCollisions([], options),
   SkillRegistry: options => new ExoRegistry(options),
   'SkillRegistry.registerSource': options => new ExoRegistry().registerSource(GITHUB, options),

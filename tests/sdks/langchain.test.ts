@@ -202,7 +202,7 @@ describe('a conversation', () => {
   test('an agent sees only the skills of both its own scope and the shared scope', async () => {
     const skillstoke = attach({ scope: { exclude: ['secret'] } })
     await create([skillstoke({ scope: { exclude: ['orders'] } })]).invoke(ask('Begin.'), thread())
-    expect(last()).toContain('Does what refund does.')
+    expect(last()).toContain('Does what refund does. Use it for all about refund.')
     expect(last()).not.toMatch(/Does what (secret|orders) does/)
   })
 
@@ -472,7 +472,7 @@ describe('a checkpoint', () => {
     world.folder.writeSkill('maps')
     await skills.fresh()
     await agent.invoke(ask('Other.'), history.at(-1)?.config)
-    expect(count('Does what maps does.')).toBe(1)
+    expect(count('Does what maps does. Use it for all about maps.')).toBe(1)
     expect(last()).not.toMatch(/added: maps/)
   })
 
@@ -536,7 +536,7 @@ describe('a checkpoint', () => {
     const notice = messages.find(({ additional_kwargs }) => additional_kwargs['lc_source'] === 'skillstoke')
     await agent.updateState(thread(), { messages: [new RemoveMessage({ id: notice?.id ?? '' })] })
     await agent.invoke(ask('Again.'), thread())
-    expect(count('Does what maps does.')).toBe(1)
+    expect(count('Does what maps does. Use it for all about maps.')).toBe(1)
     expect(last()).not.toContain('added: maps')
   })
 })
@@ -562,11 +562,11 @@ describe('a compaction', () => {
     world.server.play(EDIT, DONE)
     await agent.invoke(ask('Again.'), thread())
     expect(last()).toMatch(/newest revisions[\s\S]*form TWO[\s\S]*A summary[\s\S]*Edited/)
-    expect([count('form TWO'), count('form ONE'), count('Does what maps does.')]).toEqual([
-      1,
-      0,
-      place === 'before' ? 1 : 2,
-    ])
+    expect([
+      count('form TWO'),
+      count('form ONE'),
+      count('Does what maps does. Use it for all about maps.'),
+    ]).toEqual([1, 0, place === 'before' ? 1 : 2])
     expect(countBrokenPrefixes(requests())).toBe(0)
   })
 
@@ -630,7 +630,7 @@ describe('a compaction', () => {
     world.folder.writeSkill('orders')
     await agent.invoke(ask('The fourth.'), thread())
     expect(last()).toMatch(/Does what orders does[\s\S]*removed: orders[\s\S]*The fourth[\s\S]*added: orders/)
-    expect([count('Does what maps does.'), count('added: maps')]).toEqual([1, 0])
+    expect([count('Does what maps does. Use it for all about maps.'), count('added: maps')]).toEqual([1, 0])
     await agent.invoke(ask('The fifth.'), thread())
     expect(count('added: orders')).toBe(1)
     expect(countBrokenPrefixes(requests().slice(3))).toBe(0)
@@ -759,7 +759,7 @@ describe('the subagents of deepagents', () => {
     )
     expect(countBrokenPrefixes(child)).toBe(0)
     expect(count('added: maps')).toBe(1)
-    expect(last()).toContain('Does what secret does.')
+    expect(last()).toContain('Does what secret does. Use it for all about secret.')
     expect(loaded()).toEqual([])
     expect(skills.sessions().map(({ id }) => id)).toEqual(['chat-1'])
   })

@@ -257,7 +257,7 @@ describe('a failed call', () => {
     await expect(agent.invoke('Begin.')).rejects.toThrow()
     agent.messages.length = 0
     await agent.invoke('Again.')
-    expect(countText(chat.last, 'Does what maps does.')).toBe(1)
+    expect(countText(chat.last, 'Does what maps does. Use it for all about maps.')).toBe(1)
     expect(chat.live.session.ledger.entries()).toEqual([])
   })
 
@@ -521,7 +521,7 @@ describe('subagents', () => {
     await agent.invoke('Again.')
     const [, child2] = chat.requests
     expect(child2?.text).not.toMatch(/added: maps|form ONE|secret/)
-    expect(countText(child2, 'Does what maps does.')).toBe(1)
+    expect(countText(child2, 'Does what maps does. Use it for all about maps.')).toBe(1)
     expect(child.session.ledger.entries()).toEqual([])
   })
 
@@ -697,7 +697,7 @@ describe('storage', () => {
     agent.messages.length = 0
     await agent.invoke('Begin anew.')
     expect(chat.last?.text).not.toMatch(/added: maps|form ONE/)
-    expect(countText(chat.last, 'Does what maps does.')).toBe(1)
+    expect(countText(chat.last, 'Does what maps does. Use it for all about maps.')).toBe(1)
   })
 })
 

@@ -3,11 +3,13 @@
 
 // For `stoke check`, `stoke list` and the dev server.
 export { toFindings } from './check/check-skill.ts'
+// For `stoke fleet publish`.
+export { findSecrets } from './check/rules/secret-rules.ts'
 // For `stoke test`, `stoke collisions` and the dev server.
 export { mayHaveTests } from './evals/read-skill-tests.ts'
 export { TESTS_FILE } from './evals/skill-tests.ts'
 // For `stoke new`.
-export { checkNewName, describeNewSkill, SKILL_TEMPLATES } from './new/render-new-skill.ts'
+export { describeNewSkill, SKILL_TEMPLATES } from './new/render-new-skill.ts'
 export {
   type CheckedPath,
   countFindings,

@@ -11,15 +11,16 @@ export {
   JUDGE_PROMPT,
   runAnswerTrials,
 } from './trials/answer-trials.ts'
-export { estimateTrials, type TrialEstimate } from './trials/estimate-trials.ts'
 // What was measured, and what it cost.
-export type { JobOptions, JobReport, Spent, TokenPrice, TrialCap } from './trials/run-jobs.ts'
+export type { JobOptions, JobReport, Spent, TokenPrice } from './trials/run-jobs.ts'
 export type { TrialRun } from './trials/trial.ts'
 export { openTrialStore, type Score, type TrialStore } from './trials/trial-store.ts'
 // Which skills a model loads.
 export {
   type AskedModel,
+  estimateTrials,
   runTriggerTrials,
+  type TrialEstimate,
   type TriggerTrial,
   type TriggerTrials,
 } from './trials/trigger-trials.ts'

@@ -65,7 +65,6 @@ export {
 export { type RunOutcome, type RunTarget, runTarget, USAGE_CODES } from './answers/run-script.ts'
 export { findMeant, type SkillDetail, showSkill, showSkillFile, type FileText } from './answers/show-skill.ts'
 export {
-  type CatalogSize,
   type CatalogUse,
   type CatalogView,
   countEntry,
@@ -86,6 +85,7 @@ export { describePlace, isError } from './skill/diagnostic.ts'
 export { editDistance } from './edit-distance.ts'
 export { targetOf } from './registry/skill-report.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
+export { listServed } from './history/find-revision.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { sortFiles } from './skill/manifest.ts'
 export { approximateTokens, DEFAULT_CATALOG } from './catalog/render-catalog.ts'

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { ChatEvent } from 'skillstoke/client'
 import type { ChatTurn } from './chats.ts'
 import { formatCount, plural, shortDigest } from './format.ts'
+import { MakeTest } from './make-test.tsx'
 import { Markdown } from './markdown.tsx'
 import { describeUsage } from './token-usage.ts'
 
@@ -23,6 +24,7 @@ export function ChatTurnView({ name, turn, isRunning }: ChatTurnProps): Componen
       {events.map((event, index) => (
         <EventView key={index} event={event} isLast={isRunning && index === events.length - 1} />
       ))}
+      {!isRunning && !isInvoked && question !== '' && <MakeTest name={name} message={question} />}
       {isRunning && events.at(-1)?.kind !== 'text' && <p class="note">Waiting for the model …</p>}
       {fault !== undefined && <p role="alert">{fault}</p>}
     </article>

@@ -1,4 +1,4 @@
-import { createSkillRuntime, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { createSkillRuntime, type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, number, quote, whole } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { renewFiles, StoredPieces, uploadPieces } from './blobs.ts'
@@ -27,9 +27,11 @@ export interface SkillPublisherOptions {
   readonly signer?: ManifestSigner
   /** Name that is recorded with each version. @default user and host of this process */
   readonly publisher?: string
+  /** Returns why a skill must not be published, or `undefined`. @default only folders with a fault are refused */
+  readonly findFault?: (skill: Skill, runtime: SkillRuntime) => Promise<string | undefined>
 }
 
-const KNOWN: KnownOptions<SkillPublisherOptions> = { signer: true, publisher: true }
+const KNOWN: KnownOptions<SkillPublisherOptions> = { signer: true, publisher: true, findFault: true }
 
 const CHANNEL: KnownOptions<ChannelOptions> = {
   channel: true,
@@ -69,6 +71,7 @@ export class SkillPublisher {
   /** The connection over which everything is published. */
   readonly connection: FleetConnection
   readonly #author: ChannelAuthor
+  readonly #findFault: SkillPublisherOptions['findFault']
   readonly #stored: StoredPieces = new StoredPieces()
 
   /** @throws {SkillError} INVALID_OPTION */
@@ -79,6 +82,7 @@ export class SkillPublisher {
       throw new SkillError('INVALID_OPTION', `publisher is ${quote(publisher)}; use a name`)
     this.connection = fleet
     this.#author = { fleet, signer, publisher }
+    this.#findFault = options.findFault
   }
 
   /**
@@ -208,7 +212,20 @@ export class SkillPublisher {
     return await collectGarbage(this.connection, options)
   }
 
-  async #publish(found: Publishable, options: PublishOptions): Promise<PublishReport> {
+  /** Moves the skills that the host refuses to the refused ones. */
+  async #examine(found: Publishable): Promise<Publishable> {
+    const skills: Skill[] = []
+    const refused = [...found.refused]
+    for (const skill of found.skills) {
+      const reason = await this.#findFault?.(skill, found.runtime)
+      if (reason === undefined) skills.push(skill)
+      else refused.push({ name: skill.name, reason })
+    }
+    return { ...found, skills, refused }
+  }
+
+  async #publish(served: Publishable, options: PublishOptions): Promise<PublishReport> {
+    const found = await this.#examine(served)
     const change = await ChannelChange.begin(this.#author, options)
     const { engine, signal } = change
     await retrying(signal, async () => await this.#stored.refresh(engine))

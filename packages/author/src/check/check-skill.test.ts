@@ -134,11 +134,101 @@ describe('checkSkill() edits', () => {
     expect(await check(fixed)).toEqual([])
   })
 
+  test('a block that is not closed is named at the next fence', async () => {
+    const [finding] = await checkSkill(
+      toSkill({ 'SKILL.md': `${HEAD}\`\`\`\ntext\n\n\`\`\`js\nsum()\n\`\`\`\n` }),
+    )
+    expect(finding).toMatchObject({ code: 'FENCE_UNBALANCED', line: 8 })
+    expect(finding?.message).toBe('the code fence "```js" stands in the block that line 5 opens')
+  })
+
+  test.each([
+    ['a fence around the fields', '```yaml\n---\nFIELDS\n---\n```\n\n# Title\n\n```sh\nls\n```\n'],
+    ['a fence around the file', '```markdown\n---\nFIELDS\n---\n# Title\n\nText.\n```\n'],
+    ['a fence instead of the delimiters', '\n~~~yaml\nFIELDS\n~~~\n# Title\n'],
+    ['longer delimiters', '----\nFIELDS\n----\n# Title\n'],
+    ['a longer line above the fields', '----\n---\nFIELDS\n---\n# Title\n'],
+  ])('%s can be removed', async (_what, text) => {
+    const [, fields = ''] = HEAD.split('---\n')
+    const broken = text.replace('FIELDS\n', fields)
+    const [finding] = await checkSkill(toSkill({ 'SKILL.md': broken }))
+    expect(finding).toMatchObject({ code: 'FRONTMATTER_MISSING', edit: { kind: 'offer' } })
+    const fixed = applyEdits(broken, finding?.edit?.edits ?? [])
+    expect(fixed.trimStart()).toContain(HEAD)
+    expect(await check(fixed)).toEqual([])
+  })
+
+  test('a text without fields gets no edit', async () => {
+    for (const text of ['```js\nsum()\n```\n', '----\n', '# Title\n\n---\nText: x\n---\n'])
+      expect((await checkSkill(toSkill({ 'SKILL.md': text })))[0], text).not.toHaveProperty('edit')
+  })
+
+  test('a dead link to the SKILL.md of another skill gets no edit', async () => {
+    const [finding] = await checkSkill(toSkill({ 'SKILL.md': `${HEAD}[tax](../tax/SKILL.md)\n` }))
+    expect(finding).toMatchObject({
+      code: 'LINK_DEAD',
+      fix: 'add the file, or remove the text that names it',
+    })
+    expect(finding).not.toHaveProperty('edit')
+  })
+
   test('a dead link to a file with another folder gets the path of the only file with that name', async () => {
     const files = { 'references/rates.md': 'Rates.' }
     const text = `${HEAD}[rates](reference/rates.md#top)\n`
     const [finding] = await checkSkill(toSkill({ 'SKILL.md': text, ...files }))
     expect(applyEdits(text, finding?.edit?.edits ?? [])).toBe(`${HEAD}[rates](references/rates.md#top)\n`)
+  })
+})
+
+describe('checkSkill() files', () => {
+  test('a leftover under version control is a remark about its folder, once', async () => {
+    const leftovers = ['scripts/__pycache__/a.pyc', 'scripts/__pycache__/b.pyc', '.DS_Store', 'a.md']
+    const findings = await checkSkill(toSkill({ 'SKILL.md': `${HEAD}Text.\n` }, { leftovers }))
+    expect(findings.map(({ code, severity, path }) => `${severity} ${code} ${path}`)).toEqual([
+      'info FILE_TEMPORARY vat-report/.DS_Store',
+      'info FILE_TEMPORARY vat-report/scripts/__pycache__',
+    ])
+  })
+
+  test('a fault of a test has its line', async () => {
+    const files = { 'evals/tests.yaml': 'fires:\n  - Add up\nquiet:\n  - x\n' }
+    const [finding, ...others] = await checkSkill(toSkill({ 'SKILL.md': `${HEAD}Text.\n`, ...files }))
+    expect(others).toEqual([])
+    expect(finding).toMatchObject({ code: 'TESTS_INVALID', path: 'vat-report/evals/tests.yaml', line: 3 })
+  })
+
+  test('a file beside SKILL.md that no text names is unused, and a large file is not read', async () => {
+    const files = [
+      { path: 'SKILL.md', size: 9 },
+      { path: 'rates.md', size: 9 },
+      { path: 'evals/tests.yaml', size: 2 ** 21 },
+    ]
+    const read: string[] = []
+    const given = {
+      files: files.map(each => ({ ...each, isExecutable: false })),
+      read: (path: string) => Promise.resolve(void read.push(path) ?? 'Rates.'),
+    }
+    expect(await check(`${HEAD}Text.\n`, { given })).toEqual([
+      'info FILE_TOO_LARGE undefined',
+      'info FILE_UNUSED undefined',
+    ])
+    expect(read).toEqual(['rates.md'])
+  })
+
+  test('a file of a sibling is lost only if the text names the sibling, and few skills have such a file', async () => {
+    const others = (count: number): SkillToCheck['others'] =>
+      Array.from({ length: count }, (_, index) => ({
+        name: `tax-${index}`,
+        paths: new Set(['references/all.md']),
+      }))
+    const text = `${HEAD}With tax-0, read \`references/all.md\`.\n`
+    expect(await check(text, { given: { others: others(2) } })).toEqual(['info LINK_ESCAPES 5'])
+    expect(await check(text, { given: { others: others(9) } })).toEqual(['warning FILE_MISSING 5'])
+  })
+
+  test('clients do not load a skill without fields', async () => {
+    const found = await check('# Title\n', { profiles: ['claude-code', 'gemini'] })
+    expect(found).toEqual(['error FRONTMATTER_MISSING 1', 'warning CLIENT_NOT_LOADED 1'])
   })
 })
 
@@ -150,6 +240,8 @@ describe('checkSkill() leaves ordinary texts alone:', () => {
     ['an example', 'Name it e.g. `references/your-topic.md`.'],
     ['a text that teaches how to write skills', 'SKILL.md, SKILL.md and SKILL.md name `references/x.md`.'],
     ['a script of the user', '```sh\npython scripts/train.py\n```'],
+    ['a link beside a placeholder', '- [Component Name]: text\n- See [it](./component-name.md)'],
+    ['a folder that the skill makes', 'Data is in `~/.claude/skills/vat-report/data/`.'],
     ['a sample path', 'Read /home/user/data and /Users/you/x.'],
     ['a fence in a list', '- a\n\n  ```sh\n  ls\n  ```\n- b'],
     ['a tilde fence around backticks', '~~~md\n```js\n```\n~~~'],

@@ -26,8 +26,10 @@ import { checkDescription } from './rules/description-rules.ts'
 import {
   checkDependencies,
   checkExecutable,
+  checkLeftovers,
   checkShebangs,
   checkSizes,
+  checkTests,
   checkUnused,
 } from './rules/file-rules.ts'
 import { checkFieldNames, checkSecondBlock, checkToolForms } from './rules/frontmatter-rules.ts'
@@ -63,6 +65,7 @@ const RULES: readonly Rule[] = [
   ...[checkSecondBlock, checkFieldNames, checkToolForms, checkDescription],
   ...[checkLinks, checkReferences, checkPersonalPaths, checkOwnPaths, checkFences, checkTemplateLines],
   ...[checkBodySize, checkMixedWords, checkSecrets, checkSizes, checkUnused, checkShebangs, checkExecutable],
+  ...[checkLeftovers, checkTests],
   ...[checkDependencies, checkClients, checkClaudeCode, checkStrictNames, reviewSkill],
 ]
 
@@ -93,7 +96,12 @@ export async function checkSkill(
     countTokens: options.countTokens ?? (text => Math.ceil(text.length / 4)),
     today: options.today ?? new Date().toISOString(),
   }
-  const found: Finding[] = listCoreFindings(skill, profiles).map(each => toFinding(each, skill))
+  const isMinor = ({ code, message }: Diagnostic): boolean =>
+    code === 'HIDDEN_TEXT' && given.isReviewed !== true && LONE_ZERO_WIDTH.test(message)
+  const found = listCoreFindings(skill, profiles).map((each): Finding => {
+    const finding = toFinding(each, skill)
+    return isMinor(each) ? { ...finding, severity: 'info' } : finding
+  })
   for (const rule of RULES)
     for (const each of await rule(skill, context)) found.push(toFinding(toDiagnostic(each, skill), skill))
   const chosen = found.flatMap(each => withSeverity(each, options))
@@ -145,7 +153,7 @@ export function toFindings(
   return found.flatMap(each => withSeverity(withPage(each), options))
 }
 
-/** A single zero-width character is invisible, but cannot hide a sentence. */
+/** A single zero-width character is invisible, but cannot hide a sentence. A reader of somebody else's skill wants to know it. */
 const LONE_ZERO_WIDTH = /^U\+(?:200[BCD]|2060|FEFF): /
 
 /** Returns the finding with its severity, or nothing if the check is off. */
@@ -153,8 +161,7 @@ function withSeverity(
   finding: Finding,
   { profiles = [], severities = {} }: CheckOptions,
 ): readonly Finding[] {
-  const { code, message } = finding
-  const usual = code === 'HIDDEN_TEXT' && LONE_ZERO_WIDTH.test(message) ? 'info' : finding.severity
+  const { code, severity: usual } = finding
   const severity = severityOf(code, usual, profiles)
   const wanted = severities[code]
   const isFixed = severity === 'error' || !mayBeIgnored(code, usual)

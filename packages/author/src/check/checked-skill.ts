@@ -2,6 +2,9 @@ import { type Diagnostic, parseSkill } from '@skillstoke/core'
 import { decodeText } from '@skillstoke/core/internal'
 import { type Markdown, readMarkdown } from './markdown.ts'
 
+/** Files with more bytes than this are not read. */
+export const MAX_FILE_BYTES: number = 1024 * 1024
+
 /** One file of a skill, as a check sees it. */
 export interface CheckedFile {
   /** Path relative to the folder of the skill. */
@@ -31,6 +34,8 @@ export interface SkillToCheck {
   readonly diagnostics?: readonly Diagnostic[]
   /** Whether somebody else wrote the skill. Comments then silence nothing. @default false */
   readonly isReviewed?: boolean
+  /** Files of the folder that are under version control, but are no part of a skill. */
+  readonly leftovers?: readonly string[]
   /** The other skills of the set. */
   readonly others?: readonly OtherSkill[]
 }
@@ -67,6 +72,7 @@ export class CheckedSkill {
   readonly head: readonly string[]
   readonly files: ReadonlyMap<string, CheckedFile>
   #markdown: Markdown | undefined
+  readonly #texts = new Map<string, Promise<string | undefined>>()
 
   constructor(given: SkillToCheck) {
     const { bytes, directoryName, path } = given
@@ -103,7 +109,12 @@ export class CheckedSkill {
     return Math.max(index, 0) + 1
   }
 
+  /** Returns the text of a file. Returns `undefined` for a large file, and for a file that is not text. */
   async read(path: string): Promise<string | undefined> {
-    return await this.given.read?.(path)
+    if ((this.files.get(path)?.size ?? 0) > MAX_FILE_BYTES) return undefined
+    // Several rules read the same files.
+    const text = this.#texts.get(path) ?? Promise.resolve(this.given.read?.(path))
+    this.#texts.set(path, text)
+    return await text
   }
 }

@@ -19,6 +19,8 @@ export interface ClientFacts {
   readonly needsFolderName?: boolean
   /** Whether frontmatter that is not valid YAML makes the client drop the skill. @default false */
   readonly needsYaml?: boolean
+  /** Whether a skill without fields is dropped. @default true */
+  readonly needsFields?: boolean
 }
 
 const COMMON = ['name', 'description']
@@ -49,6 +51,7 @@ export const CLIENTS: Readonly<Record<ClientProfile, ClientFacts>> = {
     ],
     restricts: ['disable-model-invocation', 'user-invocable'],
     replacesArguments: true,
+    needsFields: false,
   },
   codex: {
     title: 'Codex',

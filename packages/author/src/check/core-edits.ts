@@ -9,6 +9,8 @@ export function findCoreEdit(finding: Diagnostic, skill: CheckedSkill): FindingE
       return { kind: 'auto', title: 'delete the byte order mark', edits: [{ start: 0, end: 1, text: '' }] }
     case 'TEXT_BEFORE_FRONTMATTER':
       return deleteBefore(skill)
+    case 'FRONTMATTER_MISSING':
+      return removeWrapper(skill)
     case 'YAML_REPAIRED':
       return isDeciding(finding, skill) ? undefined : quoteValue(finding, skill, 'auto')
     case 'VALUE_RETYPED':
@@ -42,6 +44,35 @@ function deleteBefore({ text }: CheckedSkill): FindingEdit | undefined {
   return { kind: isBlank ? 'auto' : 'offer', title, edits: [{ start, end, text: '' }] }
 }
 
+const WRAPPER = /^(?:`{3,}|~{3,}|-{4,})[\w-]*\s*$/
+const CLOSING = /^(?:`{3,}|~{3,}|-{3,})\s*$/
+
+/** Removes a code fence around the fields or the file, or writes "---" instead of a fence or a longer line. */
+function removeWrapper(skill: CheckedSkill): FindingEdit | undefined {
+  const lines = skill.text.split('\n')
+  const find = (from: number, pattern: RegExp): number =>
+    lines.findIndex((line, at) => at >= from && pattern.test(line))
+  const first = find(0, /\S/)
+  const start = find(first + 1, /\S/)
+  const end = find(start + 1, CLOSING)
+  if (!WRAPPER.test(lines[first] ?? '') || start === -1 || end === -1) return undefined
+  const hasOwn = /^---\s*$/.test(lines[start] ?? '')
+  const below = find(end + 1, /\S/)
+  const last = lines.findLastIndex(line => line.trim() !== '')
+  const closing = [below, last].find(at => /^[`~]{3}/.test(lines[at] ?? '') && CLOSING.test(lines[at] ?? ''))
+  const chosen = hasOwn ? [first, closing ?? first] : [first, end]
+  const edits = [...new Set(chosen)].map(at => ({
+    start: at === first ? 0 : startOfLine(skill, at + 1),
+    end: Math.min(startOfLine(skill, at + 2), skill.text.length),
+    text: hasOwn ? '' : '---\n',
+  }))
+  const title = hasOwn ? 'delete the lines around the fields' : 'write "---" above and below the fields'
+  return parseEdited(skill, edits).ok ? { kind: 'offer', title, edits } : undefined
+}
+
+/** A value in quotes that YAML reads. */
+const IS_QUOTED = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')$/
+
 /**
  * Puts the value of a field in quotes. An automatic edit must leave every served field as it is, so the edited text is read
  * again.
@@ -55,6 +86,7 @@ function quoteValue(
   const match = /^(\s*[\w-]+:[ \t]+)(\S.*?)\s*$/.exec(line)
   if (match === null || isDeciding(finding, skill)) return undefined
   const [, key = '', value = ''] = match
+  if (IS_QUOTED.test(value)) return undefined
   const start = startOfLine(skill, finding.line ?? 1) + key.length
   const bare = /^(["'])(.*)\1$/.exec(value)?.[2] ?? value
   const edit: TextEdit = { start, end: start + value.length, text: JSON.stringify(bare) }
@@ -64,16 +96,22 @@ function quoteValue(
 }
 
 function servesTheSame(skill: CheckedSkill, edits: readonly TextEdit[]): boolean {
-  const { directoryName } = skill.given
-  const options = directoryName === undefined ? {} : { directoryName }
-  const read = (text: string): string => {
-    const outcome = parseSkill(new TextEncoder().encode(text), options)
+  const read = (given: readonly TextEdit[]): string => {
+    const outcome = parseEdited(skill, given)
     if (!outcome.ok) return ''
     const { frontmatter: _frontmatter, ...served } = outcome.value
     return JSON.stringify(served)
   }
-  const after = read(applyEdits(skill.text, edits))
-  return after !== '' && after === read(skill.text)
+  const after = read(edits)
+  return after !== '' && after === read([])
+}
+
+function parseEdited(
+  { text, given }: CheckedSkill,
+  edits: readonly TextEdit[],
+): ReturnType<typeof parseSkill> {
+  const options = given.directoryName === undefined ? {} : { directoryName: given.directoryName }
+  return parseSkill(new TextEncoder().encode(applyEdits(text, edits)), options)
 }
 
 function deleteHidden({ line, column }: Diagnostic, skill: CheckedSkill): FindingEdit | undefined {

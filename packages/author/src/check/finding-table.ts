@@ -46,6 +46,7 @@ export type CheckCode =
   | 'SCRIPT_NOT_EXECUTABLE'
   | 'SCRIPT_DEPENDENCY_UNSTATED'
   | 'TOOLS_FORM'
+  | 'TESTS_INVALID'
   | 'WORD_MIXED_SCRIPT'
   | 'DESCRIPTION_SIMILAR'
   | 'CATALOG_TOO_LARGE'
@@ -130,373 +131,294 @@ const MADE_UP_KEY = ['ghp', 'kT9wQz3LmX7vRb2NpY5hJc8DfG4sKa6WeU1Z'].join('_')
 
 const RATES = { 'references/rates.md': 'Rates by country.\n' }
 
+/** A check that is on by default, as a warning. */
+function warns(means: string, bad?: Example, good?: Example): CheckRow {
+  return { severity: 'warning', fix: 'none', means, ...(bad && good && { bad, good }) }
+}
+
+/** A warning whose edit a person may apply. */
+function offers(means: string, bad: Example, good: Example): CheckRow {
+  return { ...warns(means, bad, good), fix: 'offer' }
+}
+
+/** A warning whose edit changes no served text. */
+function corrects(means: string, bad: Example, good: Example): CheckRow {
+  return { ...warns(means, bad, good), fix: 'auto' }
+}
+
+/** A check that is on by default, as a remark. */
+function tells(means: string, bad?: Example, good?: Example): CheckRow {
+  return { ...warns(means, bad, good), severity: 'info' }
+}
+
+/** A check that only profiles turn on, as a warning. */
+function forProfiles(profiles: readonly Profile[], means: string, bad?: Example, good?: Example): CheckRow {
+  return { ...warns(means, bad, good), severity: 'off', profiles }
+}
+
+/** A check that only profiles turn on, as a remark. */
+function tellsProfiles(profiles: readonly Profile[], means: string, bad?: Example, good?: Example): CheckRow {
+  return { ...forProfiles(profiles, means, bad, good), profileSeverity: 'info' }
+}
+
 /**
  * The checks of this package. To add a check, add a row here and a rule in `rules/`. The page of the checks, the codes, the
  * profiles and the tests of the examples follow from this table.
  */
 export const CHECKS: Readonly<Record<CheckCode, CheckRow>> = {
-  FRONTMATTER_TWICE: {
-    severity: 'warning',
-    fix: 'offer',
-    means: 'A second block of fields follows the first one, and models read it as instructions.',
-    bad: body('---\nname: vat\ndescription: Reports VAT.\n---\n\nAdd up.', {}, 'two blocks of fields'),
-    good: body('Add up.', {}, 'one block of fields'),
-  },
-  FIELD_MISSPELT: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'The name of a field differs by one or two letters, or by its case, from a known field.',
-    bad: field('user_invocable: false'),
-    good: field('user-invocable: false'),
-  },
-  DESCRIPTION_NO_TRIGGER: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'The description says what the skill does, but not when to use it. A model then has to guess.',
-    bad: describes('Creates VAT reports from a folder of invoices.'),
-    good: describes('Creates VAT reports from a folder of invoices. Use when a quarter ends.'),
-  },
-  DESCRIPTION_TOO_SHORT: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'The description has fewer than 40 characters. A CJK character counts as three.',
-    bad: describes('Use for tax rules'),
-    good: describes('Looks up tax rates by country. Use when an invoice crosses a border.'),
-  },
-  DESCRIPTION_REPEATS_NAME: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'The description has no word beyond the name of the skill and filler words.',
-    bad: describes('Use this skill when you are working with a VAT report.'),
-    good: describes('Adds up the taxes of invoices. Use when working with a VAT report.'),
-  },
-  DESCRIPTION_ROLE_PROMPT: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'The description is a system prompt. A model chooses a skill by what it does and when.',
-    bad: describes('You are a tax expert who helps when invoices must be checked.'),
-    good: describes('Checks the taxes of invoices. Use when invoices must be checked.'),
-  },
-  DESCRIPTION_ENDS_ABRUPTLY: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'A program seems to have cut the description.',
-    bad: describes('Creates VAT reports when a quarter ends, with plans, scripts, and'),
-    good: describes('Creates VAT reports when a quarter ends, with plans and scripts.'),
-  },
-  DESCRIPTION_PLACEHOLDER: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'The description is text of a template, or contains an argument that nothing replaces.',
-    bad: describes('Replace with a description of the skill and when to use it.'),
-    good: describes('Creates VAT reports from invoices. Use when a quarter ends.'),
-  },
-  FILE_MISSING: {
-    severity: 'warning',
-    fix: 'offer',
-    means: 'The text names a file of the skill that does not exist.',
-    bad: body('See `references/rates.md` for the rates.'),
-    good: body(
-      'See `references/rates.md` for the rates.',
-      RATES,
-      '`references/rates.md`, and the file exists',
-    ),
-  },
-  LINK_DEAD: {
-    severity: 'warning',
-    fix: 'offer',
-    means: 'A link in SKILL.md leads to a file that does not exist.',
-    bad: body('Read [the rates](reference/rates.md).', RATES),
-    good: body('Read [the rates](references/rates.md).', RATES),
-  },
-  REFERENCE_LINK_DEAD: {
-    severity: 'warning',
-    fix: 'offer',
-    means: 'A link in another file of the skill leads to a file that does not exist.',
-    bad: body(
+  FRONTMATTER_TWICE: offers(
+    'A second block of fields follows the first one, and models read it as instructions.',
+    body('---\nname: vat\ndescription: Reports VAT.\n---\n\nAdd up.', {}, 'two blocks of fields'),
+    body('Add up.', {}, 'one block of fields'),
+  ),
+  FIELD_MISSPELT: warns(
+    'The name of a field differs by one or two letters, or by its case, from a known field.',
+    field('user_invocable: false'),
+    field('user-invocable: false'),
+  ),
+  DESCRIPTION_NO_TRIGGER: warns(
+    'The description says what the skill does, but not when to use it. A model then has to guess.',
+    describes('Creates VAT reports from a folder of invoices.'),
+    describes('Creates VAT reports from a folder of invoices. Use when a quarter ends.'),
+  ),
+  DESCRIPTION_TOO_SHORT: warns(
+    'The description has fewer than 40 characters. A CJK character counts as three.',
+    describes('Use for tax rules'),
+    describes('Looks up tax rates by country. Use when an invoice crosses a border.'),
+  ),
+  DESCRIPTION_REPEATS_NAME: warns(
+    'The description has no word beyond the name of the skill and filler words.',
+    describes('Use this skill when you are working with a VAT report.'),
+    describes('Adds up the taxes of invoices. Use when working with a VAT report.'),
+  ),
+  DESCRIPTION_ROLE_PROMPT: warns(
+    'The description is a system prompt. A model chooses a skill by what it does and when.',
+    describes('You are a tax expert who helps when invoices must be checked.'),
+    describes('Checks the taxes of invoices. Use when invoices must be checked.'),
+  ),
+  DESCRIPTION_ENDS_ABRUPTLY: warns(
+    'A program seems to have cut the description.',
+    describes('Creates VAT reports when a quarter ends, with plans, scripts, and'),
+    describes('Creates VAT reports when a quarter ends, with plans and scripts.'),
+  ),
+  DESCRIPTION_PLACEHOLDER: warns(
+    'The description is text of a template, or contains an argument that nothing replaces.',
+    describes('Replace with a description of the skill and when to use it.'),
+    describes('Creates VAT reports from invoices. Use when a quarter ends.'),
+  ),
+  FILE_MISSING: offers(
+    'The text names a file of the skill that does not exist.',
+    body('See `references/rates.md` for the rates.'),
+    body('See `references/rates.md` for the rates.', RATES, '`references/rates.md`, and the file exists'),
+  ),
+  LINK_DEAD: offers(
+    'A link in SKILL.md leads to a file that does not exist.',
+    body('Read [the rates](reference/rates.md).', RATES),
+    body('Read [the rates](references/rates.md).', RATES),
+  ),
+  REFERENCE_LINK_DEAD: offers(
+    'A link in another file of the skill leads to a file that does not exist.',
+    body(
       'Read [the rates](references/rates.md).',
       { 'references/rates.md': 'See [all](laws/all.md).\n', 'assets/laws/all.md': 'Laws.\n' },
       'references/rates.md: [all](laws/all.md)',
     ),
-    good: body(
+    body(
       'Read [the rates](references/rates.md).',
       { 'references/rates.md': 'See [all](../assets/laws/all.md).\n', 'assets/laws/all.md': 'Laws.\n' },
       'references/rates.md: [all](../assets/laws/all.md)',
     ),
-  },
-  LINK_CASE: {
-    severity: 'warning',
-    fix: 'auto',
-    means: 'The file exists in another case, or the path has backslashes. It is not found on every system.',
-    bad: body('Read [the rates](References\\Rates.md).', RATES),
-    good: body('Read [the rates](references/rates.md).', RATES),
-  },
-  LINK_ESCAPES: {
-    severity: 'info',
-    fix: 'none',
-    means:
-      'The text names an existing file outside of the skill. The file is lost where the skill is installed alone.',
-    bad: body('Read [the tool](../tools/sum.md).'),
-    good: body('Read [the rates](references/rates.md).', RATES),
-  },
-  PATH_PERSONAL: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'The text has a path in the home folder of one person.',
-    bad: body('The invoices are in /home/mara/invoices.'),
-    good: body('The invoices are in $INVOICES.'),
-  },
-  OWN_PATH_FIXED: {
-    severity: 'warning',
-    fix: 'offer',
-    means: 'The skill names its own files by the folder into which one client installs skills.',
-    bad: body('Run `bash ~/.claude/skills/vat-report/scripts/sum.sh`.', { 'scripts/sum.sh': 'echo 1\n' }),
-    good: body('Run `bash scripts/sum.sh`.', { 'scripts/sum.sh': 'echo 1\n' }),
-  },
-  FENCE_UNBALANCED: {
-    severity: 'warning',
-    fix: 'offer',
-    means:
-      'Code fences do not pair: one is never closed, or a fence with a language stands inside another one.',
-    bad: body('```md\n```js\nsum()\n```\n```', {}, 'three backticks inside of three'),
-    good: body('````md\n```js\nsum()\n```\n````', {}, 'three backticks inside of four'),
-  },
-  TEMPLATE_LEFT: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'A line of a template for skills was never replaced.',
-    bad: body('# Insert instructions below'),
-    good: body(BODY),
-  },
-  BODY_TOO_MANY_TOKENS: {
-    severity: 'info',
-    fix: 'none',
-    means: 'The instructions have more than 5,000 tokens, which every load costs.',
-    bad: body('Add up the taxes again. '.repeat(1100), {}, 'instructions of 6,600 tokens'),
-    good: body('Read [the rates](references/rates.md).', RATES, 'details in files below references/'),
-  },
-  SECRET_FOUND: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'A file has a key of a known service, or a private key. The finding blocks "stoke fleet publish".',
-    bad: file('scripts/run.py', `TOKEN = '${MADE_UP_KEY}'\n`, 'a token in scripts/run.py'),
-    good: file('scripts/run.py', "import os\nTOKEN = os.environ['TOKEN']\n", "os.environ['TOKEN']"),
-  },
-  FILE_TEMPORARY: {
-    severity: 'info',
-    fix: 'none',
-    means: 'A file that an editor, a system or a cache left behind is under version control.',
-  },
-  FILE_TOO_LARGE: {
-    severity: 'info',
-    fix: 'none',
-    means: 'A file has more than 1 MiB.',
-    bad: file('assets/form.svg', 'x'.repeat(1024 * 1024 + 1), 'a picture of 3 MB'),
-    good: file('assets/form.svg', '<svg/>', 'a picture of 30 kB'),
-  },
-  FILE_UNUSED: {
-    severity: 'info',
-    fix: 'none',
-    means: 'No text of the skill names the file or its folder, so a model reads it only by chance.',
-    bad: body('Add up.', RATES, 'references/rates.md, which no text names'),
-    good: body('For rates, read `references/rates.md`.', RATES),
-  },
-  SHEBANG_CRLF: {
-    severity: 'warning',
-    fix: 'auto',
-    means:
-      'The first line of a script ends with CR LF, so the system looks for a program whose name ends with CR.',
-    bad: file('scripts/a.sh', '#!/bin/sh\r\necho 1\n', '#!/bin/sh, then CR LF'),
-    good: file('scripts/a.sh', '#!/bin/sh\necho 1\n', '#!/bin/sh, then LF'),
-  },
-  SCRIPT_NOT_EXECUTABLE: {
-    severity: 'info',
-    fix: 'none',
-    means: 'An example starts a script directly, but the file is not executable.',
-    bad: body('```sh\nscripts/a.sh --all\n```', { 'scripts/a.sh': 'echo 1\n' }, 'scripts/a.sh --all'),
-    good: body(
-      '```sh\nbash scripts/a.sh --all\n```',
-      { 'scripts/a.sh': 'echo 1\n' },
-      'bash scripts/a.sh --all',
-    ),
-  },
-  SCRIPT_DEPENDENCY_UNSTATED: {
-    severity: 'info',
-    fix: 'none',
-    means: 'A Python script imports a package that no text of the skill names.',
-    bad: file('scripts/a.py', 'import lxml\n'),
-    good: body('Needs `lxml`. Run `scripts/a.py`.', { 'scripts/a.py': 'import lxml\n' }, 'Needs `lxml`.'),
-  },
-  TOOLS_FORM: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'An entry of "allowed-tools" has a form that no client understands.',
-    bad: field('allowed-tools: Bash(git:*'),
-    good: field('allowed-tools: Bash(git:*)'),
-  },
-  WORD_MIXED_SCRIPT: {
-    severity: 'warning',
-    fix: 'none',
-    means: 'One word has Latin and Cyrillic letters, which look alike and are not found by a search.',
-    bad: body('Then p\u0430y the tax.', {}, '"p\u0430y" with a Cyrillic letter'),
-    good: body('Then pay the tax.'),
-  },
-  DESCRIPTION_SIMILAR: {
-    severity: 'warning',
-    fix: 'none',
-    means:
-      'The description or the body is nearly that of another skill, so a model cannot choose between the two.',
-  },
-  CATALOG_TOO_LARGE: {
-    severity: 'info',
-    fix: 'none',
-    means: 'Names and descriptions need more than 4,000 tokens. Clients then shorten or drop some of them.',
-  },
-  IGNORE_UNUSED: {
-    severity: 'info',
-    fix: 'none',
-    means: 'A comment "stoke-ignore" silences nothing.',
-    bad: body('<!-- stoke-ignore LINK_DEAD: moves next week -->\nAdd up.'),
-    good: body(BODY),
-  },
-  CLIENT_NOT_LOADED: {
-    severity: 'off',
-    profiles: CLIENT_PROFILES,
-    fix: 'none',
-    means: 'The client does not load the skill.',
-    bad: {
+  ),
+  LINK_CASE: corrects(
+    'The file exists in another case, or the path has backslashes. It is not found on every system.',
+    body('Read [the rates](References\\Rates.md).', RATES),
+    body('Read [the rates](references/rates.md).', RATES),
+  ),
+  LINK_ESCAPES: tells(
+    'The text names an existing file outside of the skill. The file is lost where the skill is installed alone.',
+    body('Read [the tool](../tools/sum.md).'),
+    body('Read [the rates](references/rates.md).', RATES),
+  ),
+  PATH_PERSONAL: warns(
+    'The text has a path in the home folder of one person.',
+    body('The invoices are in /home/mara/invoices.'),
+    body('The invoices are in $INVOICES.'),
+  ),
+  OWN_PATH_FIXED: offers(
+    'The skill names its own files by the folder into which one client installs skills.',
+    body('Run `bash ~/.claude/skills/vat-report/scripts/sum.sh`.', { 'scripts/sum.sh': 'echo 1\n' }),
+    body('Run `bash scripts/sum.sh`.', { 'scripts/sum.sh': 'echo 1\n' }),
+  ),
+  FENCE_UNBALANCED: offers(
+    'Code fences do not pair: one is never closed, or a fence with a language stands inside another one.',
+    body('```md\n```js\nsum()\n```\n```', {}, 'three backticks inside of three'),
+    body('````md\n```js\nsum()\n```\n````', {}, 'three backticks inside of four'),
+  ),
+  TEMPLATE_LEFT: warns(
+    'A line of a template for skills was never replaced.',
+    body('# Insert instructions below'),
+    body(BODY),
+  ),
+  BODY_TOO_MANY_TOKENS: tells(
+    'The instructions have more than 5,000 tokens, which every load costs.',
+    body('Add up the taxes again. '.repeat(1100), {}, 'instructions of 6,600 tokens'),
+    body('Read [the rates](references/rates.md).', RATES, 'details in files below references/'),
+  ),
+  SECRET_FOUND: warns(
+    'A file has a key of a known service, or a private key. The finding blocks "stoke fleet publish".',
+    file('scripts/run.py', `TOKEN = '${MADE_UP_KEY}'\n`, 'a token in scripts/run.py'),
+    file('scripts/run.py', "import os\nTOKEN = os.environ['TOKEN']\n", "os.environ['TOKEN']"),
+  ),
+  FILE_TEMPORARY: tells('A file that an editor, a system or a cache left behind is under version control.'),
+  FILE_TOO_LARGE: tells(
+    'A file has more than 1 MiB.',
+    file('assets/form.svg', 'x'.repeat(1024 * 1024 + 1), 'a picture of 3 MB'),
+    file('assets/form.svg', '<svg/>', 'a picture of 30 kB'),
+  ),
+  FILE_UNUSED: tells(
+    'No text of the skill names the file or its folder, so a model reads it only by chance.',
+    body('Add up.', RATES, 'references/rates.md, which no text names'),
+    body('For rates, read `references/rates.md`.', RATES),
+  ),
+  SHEBANG_CRLF: corrects(
+    'The first line of a script ends with CR LF, so the system looks for a program whose name ends with CR.',
+    file('scripts/a.sh', '#!/bin/sh\r\necho 1\n', '#!/bin/sh, then CR LF'),
+    file('scripts/a.sh', '#!/bin/sh\necho 1\n', '#!/bin/sh, then LF'),
+  ),
+  SCRIPT_NOT_EXECUTABLE: tells(
+    'An example starts a script directly, but the file is not executable.',
+    body('```sh\nscripts/a.sh --all\n```', { 'scripts/a.sh': 'echo 1\n' }, 'scripts/a.sh --all'),
+    body('```sh\nbash scripts/a.sh --all\n```', { 'scripts/a.sh': 'echo 1\n' }, 'bash scripts/a.sh --all'),
+  ),
+  SCRIPT_DEPENDENCY_UNSTATED: tells(
+    'A Python script imports a package that no text of the skill names.',
+    file('scripts/a.py', 'import lxml\n'),
+    body('Needs `lxml`. Run `scripts/a.py`.', { 'scripts/a.py': 'import lxml\n' }, 'Needs `lxml`.'),
+  ),
+  TOOLS_FORM: warns(
+    'An entry of "allowed-tools" has a form that no client understands.',
+    field('allowed-tools: Bash(git:*'),
+    field('allowed-tools: Bash(git:*)'),
+  ),
+  TESTS_INVALID: warns(
+    'A test in the folder evals/ cannot be read, so "stoke test" leaves it out.',
+    body(BODY, { 'evals/tests.yaml': 'fires: 5\n' }, 'evals/tests.yaml: fires: 5'),
+    body(BODY, { 'evals/tests.yaml': 'fires: [Add up my taxes]\n' }, 'fires: [Add up my taxes]'),
+  ),
+  WORD_MIXED_SCRIPT: warns(
+    'One word has Latin and Cyrillic letters, which look alike and are not found by a search.',
+    body('Then p\u0430y the tax.', {}, '"p\u0430y" with a Cyrillic letter'),
+    body('Then pay the tax.'),
+  ),
+  DESCRIPTION_SIMILAR: warns(
+    'The description or the body is nearly that of another skill, so a model cannot choose between the two.',
+  ),
+  CATALOG_TOO_LARGE: tells(
+    'Names and descriptions need more than 4,000 tokens. Clients then shorten or drop some of them.',
+  ),
+  IGNORE_UNUSED: tells(
+    'A comment "stoke-ignore" silences nothing.',
+    body('<!-- stoke-ignore LINK_DEAD: moves next week -->\nAdd up.'),
+    body(BODY),
+  ),
+  CLIENT_NOT_LOADED: forProfiles(
+    CLIENT_PROFILES,
+    'The client does not load the skill.',
+    {
       ...describes(`Creates VAT reports when a quarter ends. ${'Adds up. '.repeat(120)}`),
       shown: '1,100 characters for codex',
     },
-    good: describes('Creates VAT reports when a quarter ends.'),
-  },
-  CLIENT_RESTRICTION_LOST: {
-    severity: 'off',
-    profiles: ['codex', 'gemini', 'opencode', 'cursor'],
-    fix: 'none',
-    means: 'A field that limits who may start the skill has no effect in the client.',
-    bad: field('disable-model-invocation: true'),
-    good: field('license: MIT'),
-  },
-  CLIENT_FIELD_IGNORED: {
-    severity: 'off',
-    profiles: CLIENT_PROFILES,
-    profileSeverity: 'info',
-    fix: 'none',
-    means: 'The client does not read a field that changes what other clients do.',
-    bad: field('effort: low'),
-    good: field('license: MIT'),
-  },
-  CLIENT_SYNTAX: {
-    severity: 'off',
-    profiles: ['codex', 'cursor', 'vscode', 'gemini', 'opencode'],
-    fix: 'none',
-    means: 'The client shows an argument or an inline command to the model as it is written.',
-    bad: body('Review $ARGUMENTS.'),
-    good: body('Review what the user names.'),
-  },
-  CLIENT_DATA_OLD: {
-    severity: 'off',
-    profiles: CLIENT_PROFILES,
-    profileSeverity: 'info',
-    fix: 'none',
-    means: 'What is known about the client is older than 180 days.',
-  },
-  LISTING_CUT: {
-    severity: 'off',
-    profiles: ['claude-code'],
-    fix: 'none',
-    means: 'The client cuts the description and "when_to_use" after 1,536 characters.',
-    bad: {
+    describes('Creates VAT reports when a quarter ends.'),
+  ),
+  CLIENT_RESTRICTION_LOST: forProfiles(
+    ['codex', 'gemini', 'opencode', 'cursor'],
+    'A field that limits who may start the skill has no effect in the client.',
+    field('disable-model-invocation: true'),
+    field('license: MIT'),
+  ),
+  CLIENT_FIELD_IGNORED: tellsProfiles(
+    CLIENT_PROFILES,
+    'The client does not read a field that changes what other clients do.',
+    field('effort: low'),
+    field('license: MIT'),
+  ),
+  CLIENT_SYNTAX: forProfiles(
+    ['codex', 'cursor', 'vscode', 'gemini', 'opencode'],
+    'The client shows an argument or an inline command to the model as it is written.',
+    body('Review $ARGUMENTS.'),
+    body('Review what the user names.'),
+  ),
+  CLIENT_DATA_OLD: tellsProfiles(CLIENT_PROFILES, 'What is known about the client is older than 180 days.'),
+  LISTING_CUT: forProfiles(
+    ['claude-code'],
+    'The client cuts the description and "when_to_use" after 1,536 characters.',
+    {
       ...describes(`Creates VAT reports when a quarter ends. ${'Adds up. '.repeat(200)}`),
       shown: '1,800 characters',
     },
-    good: describes('Creates VAT reports when a quarter ends.'),
-  },
-  TOOLS_UNKNOWN: {
-    severity: 'off',
-    profiles: ['claude-code'],
-    profileSeverity: 'info',
-    fix: 'none',
-    means: 'The client has no tool of this name.',
-    bad: field('allowed-tools: Rea'),
-    good: field('allowed-tools: Read'),
-  },
-  TOOLS_COMMA: {
-    severity: 'off',
-    profiles: ['spec'],
-    fix: 'none',
-    means: 'Commas separate the tools. The specification separates them with spaces.',
-    bad: field('allowed-tools: Read, Grep'),
-    good: field('allowed-tools: Read Grep'),
-  },
-  NAME_RESERVED: {
-    severity: 'off',
-    profiles: ['claude-ai'],
-    fix: 'none',
-    means: 'The name contains a word that the upload refuses.',
-    bad: named('claude-vat'),
-    good: named('vat-report'),
-  },
-  DESCRIPTION_MARKUP: {
-    severity: 'off',
-    profiles: ['claude-ai'],
-    fix: 'none',
-    means: 'The description has angle brackets, which the upload refuses.',
-    bad: describes('Creates <b>VAT</b> reports. Use when a quarter ends.'),
-    good: describes('Creates VAT reports. Use when a quarter ends.'),
-  },
-  TOOLS_BASH_ALL: {
-    severity: 'off',
-    profiles: ['review'],
-    profileSeverity: 'info',
-    fix: 'none',
-    means: 'The skill asks to run every command without a question.',
-    bad: field('allowed-tools: Bash'),
-    good: field('allowed-tools: Bash(git:*)'),
-  },
-  SCRIPT_NETWORK: {
-    severity: 'off',
-    profiles: ['review'],
-    profileSeverity: 'info',
-    fix: 'none',
-    means: 'A script mentions the network.',
-    bad: file('scripts/a.py', 'import requests\n'),
-    good: file('scripts/a.py', 'print(1)\n'),
-  },
-  PIPE_TO_SHELL: {
-    severity: 'off',
-    profiles: ['review'],
-    profileSeverity: 'info',
-    fix: 'none',
-    means: 'A command runs what it downloads.',
-    bad: body('`curl https://example.com/x | sh`'),
-    good: body('`curl https://example.com/x -o x`'),
-  },
-  FILE_ARCHIVE: {
-    severity: 'off',
-    profiles: ['review'],
-    profileSeverity: 'info',
-    fix: 'none',
-    means: 'The skill has an archive, whose contents no check reads.',
-    bad: file('assets/a.zip', 'PK', 'assets/a.zip'),
-    good: file('assets/a.txt', 'text', 'assets/a.txt'),
-  },
-  FILE_EXECUTABLE_BINARY: {
-    severity: 'off',
-    profiles: ['review'],
-    profileSeverity: 'info',
-    fix: 'none',
-    means: 'The skill has a compiled program.',
-    bad: file('scripts/a.exe', 'MZ\0', 'scripts/a.exe'),
-    good: file('scripts/a.sh', 'echo 1\n', 'scripts/a.sh'),
-  },
+    describes('Creates VAT reports when a quarter ends.'),
+  ),
+  TOOLS_UNKNOWN: tellsProfiles(
+    ['claude-code'],
+    'The client has no tool of this name.',
+    field('allowed-tools: Rea'),
+    field('allowed-tools: Read'),
+  ),
+  TOOLS_COMMA: forProfiles(
+    ['spec'],
+    'Commas separate the tools. The specification separates them with spaces.',
+    field('allowed-tools: Read, Grep'),
+    field('allowed-tools: Read Grep'),
+  ),
+  NAME_RESERVED: forProfiles(
+    ['claude-ai'],
+    'The name contains a word that the upload refuses.',
+    named('claude-vat'),
+    named('vat-report'),
+  ),
+  DESCRIPTION_MARKUP: forProfiles(
+    ['claude-ai'],
+    'The description has angle brackets, which the upload refuses.',
+    describes('Creates <b>VAT</b> reports. Use when a quarter ends.'),
+    describes('Creates VAT reports. Use when a quarter ends.'),
+  ),
+  TOOLS_BASH_ALL: tellsProfiles(
+    ['review'],
+    'The skill asks to run every command without a question.',
+    field('allowed-tools: Bash'),
+    field('allowed-tools: Bash(git:*)'),
+  ),
+  SCRIPT_NETWORK: tellsProfiles(
+    ['review'],
+    'A script mentions the network.',
+    file('scripts/a.py', 'import requests\n'),
+    file('scripts/a.py', 'print(1)\n'),
+  ),
+  PIPE_TO_SHELL: tellsProfiles(
+    ['review'],
+    'A command runs what it downloads.',
+    body('`curl https://example.com/x | sh`'),
+    body('`curl https://example.com/x -o x`'),
+  ),
+  FILE_ARCHIVE: tellsProfiles(
+    ['review'],
+    'The skill has an archive, whose contents no check reads.',
+    file('assets/a.zip', 'PK', 'assets/a.zip'),
+    file('assets/a.txt', 'text', 'assets/a.txt'),
+  ),
+  FILE_EXECUTABLE_BINARY: tellsProfiles(
+    ['review'],
+    'The skill has a compiled program.',
+    file('scripts/a.exe', 'MZ\0', 'scripts/a.exe'),
+    file('scripts/a.sh', 'echo 1\n', 'scripts/a.sh'),
+  ),
 }
 
 /** Codes of the core that a check of a text treats in another way than the core reports them. */
 const CORE_CHECKS: Partial<Record<DiagnosticCode, Partial<CheckRow>>> = {
   TEXT_BEFORE_FRONTMATTER: { fix: 'auto' },
   BYTE_ORDER_MARK: { fix: 'auto' },
+  FRONTMATTER_MISSING: { fix: 'offer' },
   YAML_REPAIRED: { fix: 'auto' },
   VALUE_CUT_BY_COMMENT: { fix: 'offer' },
   VALUE_RETYPED: { fix: 'auto' },

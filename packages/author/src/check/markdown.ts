@@ -13,6 +13,8 @@ export interface MarkdownLine {
 export interface FenceFault {
   /** The line of the faulty fence. */
   readonly line: MarkdownLine
+  /** The fence whose block is still open at the faulty fence. Absent if the faulty fence is never closed. */
+  readonly open?: MarkdownLine
   /** The fences that contain other fences, from the outermost to the innermost. Empty if a fence is never closed. */
   readonly outer: readonly { readonly open: MarkdownLine; readonly close: MarkdownLine }[]
 }
@@ -42,7 +44,7 @@ const OPENING = /^[\s>]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(`{3,}|~{3,})[ \t]*([^`]*)
 export function readMarkdown(text: string, firstLine = 1, offset = 0): Markdown {
   const lines: MarkdownLine[] = []
   let open: { readonly mark: string; readonly line: MarkdownLine } | undefined
-  let nested: MarkdownLine | undefined
+  let nested: { readonly line: MarkdownLine; readonly open: MarkdownLine } | undefined
   let start = offset
   for (const [index, raw] of text.split('\n').entries()) {
     const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
@@ -58,10 +60,10 @@ export function readMarkdown(text: string, firstLine = 1, offset = 0): Markdown 
     if (!isFence) continue
     if (open === undefined) open = { mark, line: found }
     else if (info.trim() === '') open = undefined
-    else nested ??= found
+    else nested ??= { line: found, open: open.line }
   }
-  const faulty = nested ?? open?.line
-  return faulty === undefined ? { lines } : { lines, fault: { line: faulty, outer: findOuterFences(lines) } }
+  const fault = nested ?? (open === undefined ? undefined : { line: open.line })
+  return fault === undefined ? { lines } : { lines, fault: { ...fault, outer: findOuterFences(lines) } }
 }
 
 /** Pairs the fences as an author nests them: a fence with a language opens a block, and one without closes it. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseSkill } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import { DEFAULT_LIMITS } from '@skillstoke/core/source'
 import type { Connection, TextDocuments } from 'vscode-languageserver/node'
 import type { TextDocument } from 'vscode-languageserver-textdocument'
@@ -153,7 +153,8 @@ export class OpenSkills {
       diagnostics: [...parseSkill(bytes, place).diagnostics, ...elsewhere],
       read: async path => texts.get(path) ?? (await loaded?.read?.(path)),
     }
-    return { skill, findings: await checkSkill(skill, this.#options) }
+    const { profiles, severities, countTokens } = this.#options
+    return { skill, findings: await checkSkill(skill, defined({ profiles, severities, countTokens })) }
   }
 
   #load(skillFile: string): Promise<SkillToCheck | undefined> {

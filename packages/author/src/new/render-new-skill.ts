@@ -52,26 +52,6 @@ export function renderNewSkill({ name, description, template = 'procedure' }: Ne
 }
 
 /**
- * Checks the name of a new skill.
- * @throws {SkillError} INVALID_OPTION for a name that the format forbids, with the nearest valid name
- *
- * @example
- * ```ts
- * import { checkNewName } from '@skillstoke/author/internal'
- *
- * checkNewName('vat-report')
- * try {
- *   checkNewName('vat--report')
- * } catch (error) {
- *   console.log((error as Error).message) // prints skill name "vat--report" has two hyphens in a row; use "vat-report"
- * }
- * ```
- */
-export function checkNewName(name: string): void {
-  renderNewSkill({ name, description: 'Checks a name. Use when a name is checked.' })
-}
-
-/**
  * Makes a description of what a skill does and when to use it.
  *
  * @example

@@ -1,17 +1,14 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import { checkOptions, digestOf, type KnownOptions, number, whole } from '@skillstoke/core/internal'
-import { portableHasher } from '@skillstoke/core/source'
 import { generateText, type LanguageModel } from 'ai'
 import type { AnswerTest, Expectation, SkillTests } from '../evals/skill-tests.ts'
-import { type JobOptions, type JobReport, runJobs } from './run-jobs.ts'
+import { type Asked, type JobOptions, type JobReport, runJobs } from './run-jobs.ts'
 import type { TrialRun } from './trial.ts'
+import { readCatalog } from './trigger-trials.ts'
 
 /** One way to answer: without the skill, with the served revision, or with the working text. */
 export interface AnswerColumn {
   readonly name: string
   readonly agent: SkillAgent
-  /** Digest of everything that the model may read in this column. */
-  readonly contents: string
 }
 
 /** What a column answered to one message. */
@@ -33,28 +30,15 @@ export interface AnswerRow extends AnswerTest {
   readonly cells: readonly AnswerCell[]
 }
 
-export interface AnswerTrials extends Omit<JobReport, 'runs'> {
+export interface AnswerTrials extends JobReport {
   readonly skill: string
   readonly columns: readonly string[]
   readonly rows: readonly AnswerRow[]
 }
 
-export interface AnswerOptions extends JobOptions {
+export interface AnswerOptions extends JobOptions, Asked {
   readonly columns: readonly AnswerColumn[]
-  /** Name of the model, for the cache. */
-  readonly model: string
   readonly judge: LanguageModel
-  /** @default 1 */
-  readonly repeats?: number
-}
-
-const KNOWN: KnownOptions<AnswerOptions> = {
-  ...{ store: true, signal: true, onProgress: true, price: true },
-  concurrency: whole(1),
-  maxCalls: whole(0),
-  maxCost: number(0),
-  ...{ columns: true, model: true, judge: true },
-  repeats: whole(1),
 }
 
 /**
@@ -70,7 +54,7 @@ const KNOWN: KnownOptions<AnswerOptions> = {
  *
  * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
  * const model = createOfflineModel()
- * const columns = [{ name: 'served', agent: new SkillAgent({ skills, model }), contents: skills.current.digest }]
+ * const columns = [{ name: 'served', agent: new SkillAgent({ skills, model }) }]
  * const text = 'ask: [{ message: Use the skill "support-pdf"., expect: [{ loads: support-pdf }] }]'
  * const tests = readSkillTests('support-pdf', [{ path: 'evals/tests.yaml', text }])
  * const store = await openTrialStore('./tests.sqlite')
@@ -81,41 +65,32 @@ const KNOWN: KnownOptions<AnswerOptions> = {
  * ```
  */
 export async function runAnswerTrials(tests: SkillTests, options: AnswerOptions): Promise<AnswerTrials> {
-  checkOptions('runAnswerTrials()', options, KNOWN)
-  const { columns, repeats = 1, model, judge, signal } = options
+  const { columns, judge, model, repeats = 1, ...rest } = options
   const jobs = tests.answers.flatMap(({ message }) =>
-    columns.flatMap(({ agent, contents }) =>
-      Array.from({ length: repeats }, (_, repeat) => ({
-        ...{ agent, message, endsWithLoad: false },
-        key: digestOf(
-          JSON.stringify(['answer', contents, message, model, agent.options.call ?? {}, repeat]),
-          portableHasher,
-        ),
-      })),
-    ),
+    columns.map(({ agent }) => {
+      const read = ['answer', readCatalog(agent), agent.options.skills.current.digest]
+      return { agent, message, endsWithLoad: false, read }
+    }),
   )
-  const { runs, ...report } = await runJobs(jobs, options)
+  const { runs, report } = await runJobs('runAnswerTrials()', jobs, { model, repeats }, rest)
   const rows: AnswerRow[] = []
   for (const [row, test] of tests.answers.entries()) {
     const cells: AnswerCell[] = []
-    for (const column of columns.keys()) {
-      const start = (row * columns.length + column) * repeats
-      const own = runs.slice(start, start + repeats).flatMap(run => run ?? [])
-      cells.push(await toCell(own, test, { judge, signal }))
-    }
+    for (const own of runs.slice(row * columns.length, (row + 1) * columns.length))
+      cells.push(await toCell(own, test, { judge, signal: rest.signal }))
     rows.push({ ...test, cells })
   }
   return { ...report, skill: tests.skill, columns: columns.map(({ name }) => name), rows }
 }
 
-interface Judging {
-  readonly judge: LanguageModel
-  readonly signal: AbortSignal
-}
+type Judging = Pick<AnswerOptions, 'judge' | 'signal'>
 
 async function toCell(runs: readonly TrialRun[], test: AnswerTest, judging: Judging): Promise<AnswerCell> {
   const failed: (readonly string[])[] = []
-  for (const run of runs) failed.push(await listFailures(run, test.expect, judging))
+  for (const run of runs) {
+    const failures = test.expect.map(async each => await findFailures(run, each, judging))
+    failed.push((await Promise.all(failures)).flat())
+  }
   const mean = (of: (run: TrialRun) => number): number =>
     runs.length === 0 ? 0 : Math.round(runs.reduce((sum, run) => sum + of(run), 0) / runs.length)
   return {
@@ -128,45 +103,30 @@ async function toCell(runs: readonly TrialRun[], test: AnswerTest, judging: Judg
   }
 }
 
-async function listFailures(
-  run: TrialRun,
-  expectations: readonly Expectation[],
+/** Returns what an answer lacks. */
+async function findFailures(
+  { text, loaded, called }: TrialRun,
+  expected: Expectation,
   judging: Judging,
 ): Promise<readonly string[]> {
-  const failures: string[] = []
-  for (const expectation of expectations) {
-    const failure = await findFailure(run, expectation, judging)
-    if (failure !== undefined) failures.push(failure)
-  }
-  return failures
-}
-
-async function findFailure(
-  { text, loaded, called }: TrialRun,
-  expectation: Expectation,
-  judging: Judging,
-): Promise<string | undefined> {
-  switch (expectation.kind) {
+  const wanted = JSON.stringify(expected.kind === 'json' ? expected.value : expected.text)
+  const unless = (isMet: boolean, failure: string): readonly string[] =>
+    isMet ? [] : [`${failure} ${wanted}`]
+  switch (expected.kind) {
     case 'contains':
-      return text.toLowerCase().includes(expectation.text.toLowerCase())
-        ? undefined
-        : `does not contain ${JSON.stringify(expectation.text)}`
+      return unless(text.toLowerCase().includes(expected.text.toLowerCase()), 'does not contain')
     case 'matches':
-      return new RegExp(expectation.text, 'u').test(text)
-        ? undefined
-        : `does not match ${JSON.stringify(expectation.text)}`
+      return unless(new RegExp(expected.text, 'u').test(text), 'does not match')
     case 'json':
-      return containsJson(text, expectation.value)
-        ? undefined
-        : `is not JSON with ${JSON.stringify(expectation.value)}`
+      return unless(containsJson(text, expected.value), 'is not JSON with')
     case 'loads':
-      return loaded.includes(expectation.text) ? undefined : `did not load ${expectation.text}`
+      return unless(loaded.includes(expected.text), 'did not load')
     case 'calls':
-      return called.includes(expectation.text) ? undefined : `did not call ${expectation.text}`
+      return unless(called.includes(expected.text), 'did not call')
     case 'judge':
-      return await judgeAnswer(text, expectation.text, judging)
+      return await judgeAnswer(text, expected.text, judging)
     default:
-      return expectation satisfies never
+      return expected satisfies never
   }
 }
 
@@ -197,14 +157,9 @@ Write PASS if the answer meets the expectation, otherwise FAIL, and then one sen
 async function judgeAnswer(
   answer: string,
   expectation: string,
-  { judge, signal }: Judging,
-): Promise<string | undefined> {
+  { judge: model, signal: abortSignal }: Judging,
+): Promise<readonly string[]> {
   const prompt = JSON.stringify({ expectation, answer })
-  const { text } = await generateText({
-    model: judge,
-    instructions: JUDGE_PROMPT,
-    prompt,
-    abortSignal: signal,
-  })
-  return /^\W*PASS\b/i.test(text) ? undefined : `the judge says: ${text.trim().slice(0, 300)}`
+  const { text } = await generateText({ model, instructions: JUDGE_PROMPT, prompt, abortSignal })
+  return /^\W*PASS\b/i.test(text) ? [] : [`the judge says: ${text.trim().slice(0, 300)}`]
 }

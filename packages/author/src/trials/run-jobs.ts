@@ -1,5 +1,13 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import { mapConcurrently } from '@skillstoke/core/internal'
+import {
+  checkOptions,
+  digestOf,
+  type KnownOptions,
+  mapConcurrently,
+  number,
+  whole,
+} from '@skillstoke/core/internal'
+import { portableHasher } from '@skillstoke/core/source'
 import { runTrial, type TrialRun } from './trial.ts'
 import type { TrialStore } from './trial-store.ts'
 
@@ -7,9 +15,18 @@ import type { TrialStore } from './trial-store.ts'
 export interface TrialJob {
   readonly agent: SkillAgent
   readonly message: string
-  /** Identifies everything that the answer depends on. A job with a known key is not sent again. */
-  readonly key: string
+  /** Whether the turn ends with the first load of a skill. Scripts then never run. */
   readonly endsWithLoad: boolean
+  /** What the model may read besides the message. It is part of the key. */
+  readonly read: unknown
+}
+
+/** The model that is asked, and how often. */
+export interface Asked {
+  /** Name of the model, for the cache and for people. */
+  readonly model: string
+  /** How often each message is sent. @default 1 */
+  readonly repeats?: number
 }
 
 /** Price of a model, in dollars for a million tokens. */
@@ -18,16 +35,12 @@ export interface TokenPrice {
   readonly output: number
 }
 
-/** What a run may spend. */
-export interface TrialCap {
+export interface JobOptions {
   /** Largest number of model calls. @default unlimited */
   readonly maxCalls?: number
   /** Largest amount in dollars. Needs a price. @default unlimited */
   readonly maxCost?: number
   readonly price?: TokenPrice
-}
-
-export interface JobOptions extends TrialCap {
   readonly store: TrialStore
   readonly signal: AbortSignal
   /** How many conversations run at the same time. @default 8 */
@@ -38,8 +51,6 @@ export interface JobOptions extends TrialCap {
 
 /** What was spent, and why the run ended early. */
 export interface JobReport {
-  /** The runs, in the order of the jobs. A job that was not sent has no run. */
-  readonly runs: readonly (TrialRun | undefined)[]
   /** Number of jobs that were known before. */
   readonly known: number
   readonly spent: Spent
@@ -58,65 +69,92 @@ export interface Spent {
 
 const CONCURRENCY = 8
 
-/** Sends each job whose key is unknown. Keeps each run at once, so that an interrupted run loses nothing. */
-export async function runJobs(jobs: readonly TrialJob[], options: JobOptions): Promise<JobReport> {
+const KNOWN: KnownOptions<JobOptions & Pick<Asked, 'repeats'>> = {
+  ...{ store: true, signal: true, onProgress: true, price: true },
+  ...{ concurrency: whole(1), maxCalls: whole(0), maxCost: number(0), repeats: whole(1) },
+}
+
+/** Lists the runs of jobs. The key identifies everything that an answer depends on, so a run with a known key is not asked. */
+export function planRuns(
+  jobs: readonly TrialJob[],
+  { model, repeats = 1 }: Asked,
+): readonly (TrialJob & { readonly key: string })[] {
+  return jobs.flatMap(job =>
+    Array.from({ length: repeats }, (_, repeat) => {
+      const parts = [job.read, job.message, model, job.agent.options.call ?? {}, repeat]
+      return { ...job, key: digestOf(JSON.stringify(parts), portableHasher) }
+    }),
+  )
+}
+
+/**
+ * Sends each job whose runs are unknown. Keeps each run at once, so that an interrupted run loses nothing. Returns the runs of
+ * each job.
+ * @param caller the public function whose options these are
+ */
+export async function runJobs(
+  caller: string,
+  jobs: readonly TrialJob[],
+  asked: Asked,
+  options: JobOptions,
+): Promise<{ readonly runs: readonly (readonly TrialRun[])[]; readonly report: JobReport }> {
+  const { repeats = 1 } = asked
+  checkOptions(caller, { ...options, repeats }, KNOWN)
   const { store, signal, concurrency = CONCURRENCY, onProgress, price } = options
-  const runs = jobs.map(({ key }) => store.findRun(key))
-  const wanted = jobs.flatMap((job, index) => (runs[index] === undefined ? { job, index } : []))
+  const planned = planRuns(jobs, asked)
+  const runs = planned.map(({ key }) => store.findRun(key))
+  const wanted = [...planned.entries()].filter(([index]) => runs[index] === undefined)
   const fresh: TrialRun[] = []
-  let stopped: JobReport['stopped']
-  let error: unknown
   let running = 0
+  let end: Pick<JobReport, 'stopped' | 'error'> = {}
   const tell = (): void => onProgress?.({ done: fresh.length, of: wanted.length })
   tell()
-  const work = async ({ job, index }: (typeof wanted)[number]): Promise<void> => {
-    stopped ??= signal.aborted ? 'aborted' : findExcess(sumUp(fresh, price), running, options)
-    if (stopped !== undefined) return
+  const work = async ([index, { key, ...job }]: (typeof wanted)[number]): Promise<void> => {
+    if (end.stopped === undefined) end = findEnd(fresh, running, options)
+    if (end.stopped !== undefined) return
     running++
     try {
-      const run = await runTrial(job.agent, job.message, { endsWithLoad: job.endsWithLoad, signal })
-      store.keepRun(job.key, run)
+      const run = await runTrial(job, signal)
+      store.keepRun(key, run)
       runs[index] = run
       fresh.push(run)
       tell()
-    } catch (thrown) {
-      stopped ??= signal.aborted ? 'aborted' : 'failed'
-      if (stopped === 'failed') error ??= thrown
+    } catch (error) {
+      if (end.stopped === undefined)
+        end = signal.aborted ? { stopped: 'aborted' } : { stopped: 'failed', error }
     } finally {
       running--
     }
   }
   await mapConcurrently(wanted, work, concurrency, new AbortController().signal)
   return {
-    runs,
-    known: jobs.length - wanted.length,
-    spent: sumUp(fresh, price),
-    ...(stopped === undefined ? {} : { stopped }),
-    ...(error === undefined ? {} : { error }),
+    runs: jobs.map((_, index) =>
+      runs.slice(index * repeats, (index + 1) * repeats).filter(run => run !== undefined),
+    ),
+    report: { known: planned.length - wanted.length, spent: sumUp(fresh, price), ...end },
   }
 }
 
-/** Returns the cap that one more conversation could exceed. Each running conversation makes one call at least. */
-function findExcess(
-  { calls, cost = 0 }: Spent,
+/** Says why no further job may be sent. Each running job takes at least one call. */
+function findEnd(
+  fresh: readonly TrialRun[],
   running: number,
-  { maxCalls, maxCost }: TrialCap,
-): 'calls' | 'cost' | undefined {
-  if (maxCalls !== undefined && calls + running >= maxCalls) return 'calls'
-  return maxCost !== undefined && cost >= maxCost ? 'cost' : undefined
+  { signal, maxCalls = Infinity, maxCost = Infinity, price }: JobOptions,
+): Pick<JobReport, 'stopped'> {
+  const { calls, cost = 0 } = sumUp(fresh, price)
+  if (signal.aborted) return { stopped: 'aborted' }
+  if (calls + running >= maxCalls) return { stopped: 'calls' }
+  return cost >= maxCost ? { stopped: 'cost' } : {}
 }
 
-function sumUp(runs: readonly TrialRun[], price: TokenPrice | undefined): Spent {
+/** Sums up the usage of calls, with its price in dollars if the price of a token is known. */
+export function sumUp(
+  runs: readonly Pick<TrialRun, 'calls' | 'inputTokens' | 'outputTokens'>[],
+  price: TokenPrice | undefined,
+): Spent {
   const sum = (key: 'calls' | 'inputTokens' | 'outputTokens'): number =>
     runs.reduce((total, run) => total + run[key], 0)
-  const tokens = { inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens') }
-  return { calls: sum('calls'), ...tokens, ...(price === undefined ? {} : { cost: toCost(tokens, price) }) }
-}
-
-/** Returns the price of tokens in dollars. */
-export function toCost(
-  { inputTokens, outputTokens }: Pick<Spent, 'inputTokens' | 'outputTokens'>,
-  { input, output }: TokenPrice,
-): number {
-  return (inputTokens * input + outputTokens * output) / 1_000_000
+  const spent = { calls: sum('calls'), inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens') }
+  if (price === undefined) return spent
+  return { ...spent, cost: (spent.inputTokens * price.input + spent.outputTokens * price.output) / 1_000_000 }
 }

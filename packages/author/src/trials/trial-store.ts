@@ -17,7 +17,7 @@ export interface Score {
 }
 
 /** Keeps what was measured, so that nothing is asked twice, and the score of each revision. */
-export interface TrialStore {
+export interface TrialStore extends Disposable {
   /** Why the store only keeps its contents in memory. */
   readonly fault?: string
   findRun(key: string): TrialRun | undefined
@@ -83,5 +83,6 @@ function toStore(database: DatabaseSync): TrialStore {
       void keepScore.run(skill, revision, model, passed, total, at),
     listScores: skill => list.all(skill) as unknown as readonly Score[],
     close: () => database.close(),
+    [Symbol.dispose]: () => database.close(),
   }
 }

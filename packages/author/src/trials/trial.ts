@@ -1,4 +1,4 @@
-import type { SkillAgent, TokenUsage } from '@skillstoke/agent'
+import type { TrialJob } from './run-jobs.ts'
 
 /** What happened when a model got one message in a new conversation. */
 export interface TrialRun {
@@ -15,51 +15,34 @@ export interface TrialRun {
   readonly ms: number
 }
 
-/** How far a trial goes. */
-export interface TrialLimits {
-  /** Whether the turn ends with the first load of a skill. Scripts then never run. */
-  readonly endsWithLoad: boolean
-  readonly signal: AbortSignal
-}
-
 /**
  * Sends one message to the agent, in a conversation of its own. The record of the session decides what was loaded, and not
  * the words of the answer.
  */
 export async function runTrial(
-  agent: SkillAgent,
-  message: string,
-  { endsWithLoad, signal }: TrialLimits,
+  { agent, message, endsWithLoad }: TrialJob,
+  signal: AbortSignal,
 ): Promise<TrialRun> {
   const start = performance.now()
   const conversation = agent.conversation()
   const called: string[] = []
-  let [text, calls] = ['', 0]
-  let usage: Pick<TokenUsage, 'inputTokens' | 'outputTokens'> = { inputTokens: 0, outputTokens: 0 }
+  let [text, calls, inputTokens, outputTokens] = ['', 0, 0, 0]
   const listLoaded = (): readonly string[] => conversation.session.ledger.entries().map(({ name }) => name)
   try {
     for await (const event of conversation.stream(message, { signal })) {
       if (event.kind === 'text') text += event.delta
-      else if (event.kind === 'tool-call') called.push(event.name, ...listTexts(event.input))
+      // The input has for example the id of a command.
+      else if (event.kind === 'tool-call') called.push(event.name, ...Object.values(event.input ?? {}))
       else if (event.kind === 'model-call') [text, calls] = ['', calls + 1]
       else if (event.kind === 'model-answer') {
-        usage = {
-          inputTokens: usage.inputTokens + event.usage.inputTokens,
-          outputTokens: usage.outputTokens + event.usage.outputTokens,
-        }
+        inputTokens += event.usage.inputTokens
+        outputTokens += event.usage.outputTokens
         if (endsWithLoad && listLoaded().length > 0) break
       }
     }
-    return { loaded: listLoaded(), called, text, calls, ...usage, ms: performance.now() - start }
+    const ms = performance.now() - start
+    return { loaded: listLoaded(), called, text, calls, inputTokens, outputTokens, ms }
   } finally {
     conversation.close()
   }
-}
-
-/** Returns the texts in the input of a tool call, for example the id of a command. */
-function listTexts(input: unknown): readonly string[] {
-  if (typeof input === 'string') return [input]
-  return typeof input === 'object' && input !== null
-    ? Object.values(input).filter(each => typeof each === 'string')
-    : []
 }

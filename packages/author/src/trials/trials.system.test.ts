@@ -115,7 +115,7 @@ describe('runTriggerTrials()', () => {
 
   test('ends at the cap, and keeps what was measured', async () => {
     await using it = await open()
-    const capped = await it.run(TESTS, {}, { maxCalls: 1, concurrency: 1 })
+    const capped = await it.run(TESTS, {}, { maxCalls: 1 })
     expect(capped).toMatchObject({ stopped: 'calls', total: 1, spent: { calls: 1 } })
     expect(await it.run()).toMatchObject({ known: 1, total: 3 })
     // Conversations that run at the same time count, too.
@@ -145,8 +145,8 @@ test('runAnswerTrials() compares columns, and asks a judge that sees only the an
   )
   const without = new SkillAgent({ ...it.agent().options, scope: { exclude: ['tax'] } })
   const columns = [
-    { name: 'without', agent: without, contents: 'a' },
-    { name: 'served', agent: it.agent(), contents: 'b' },
+    { name: 'without', agent: without },
+    { name: 'served', agent: it.agent() },
   ]
   const judge = resolveModel({ model: 'test', baseUrl: it.server.baseUrl })
   const options = { columns, judge, model: 'test', store: it.store, signal: new AbortController().signal }
@@ -155,7 +155,7 @@ test('runAnswerTrials() compares columns, and asks a judge that sees only the an
     ['0/1', '1/1'],
     ['0/1', '0/1'],
   ])
-  expect(trials.rows[0]?.cells[0]?.failures).toContain('did not load tax')
+  expect(trials.rows[0]?.cells[0]?.failures).toContain('did not load "tax"')
   expect(renderAnswerReport(trials)).toContain('1 of 1 pass')
 })
 

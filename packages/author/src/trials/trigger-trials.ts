@@ -1,18 +1,21 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import { checkOptions, digestOf, type KnownOptions, number, whole } from '@skillstoke/core/internal'
-import { portableHasher } from '@skillstoke/core/source'
+import type { TokenCounter } from '@skillstoke/core'
 import type { SkillTests, TriggerTest } from '../evals/skill-tests.ts'
 import { toInterval } from './interval.ts'
-import { type JobOptions, type JobReport, runJobs, type TrialJob } from './run-jobs.ts'
+import {
+  type Asked,
+  type JobOptions,
+  type JobReport,
+  planRuns,
+  runJobs,
+  sumUp,
+  type TrialJob,
+} from './run-jobs.ts'
 
 /** Who is asked, and how often. */
-export interface AskedModel {
+export interface AskedModel extends Asked {
   /** Serves the catalog that is tested, without scripts. */
   readonly agent: SkillAgent
-  /** Name of the model, for the cache and for people. */
-  readonly model: string
-  /** How often each message is sent. @default 1 */
-  readonly repeats?: number
 }
 
 /** What a model did with one message. */
@@ -22,11 +25,11 @@ export interface TriggerTrial extends TriggerTest {
   readonly runs: number
   /** Names of other skills that were loaded. */
   readonly others: readonly string[]
-  /** Whether most runs did what the test wants. Absent if no run is known. */
+  /** Whether most runs did what the test wants. Absent if no run is known, as then `triggerRate` may be. */
   readonly passed?: boolean
 }
 
-export interface TriggerTrials extends Omit<JobReport, 'runs'> {
+export interface TriggerTrials extends JobReport {
   readonly skill: string
   readonly trials: readonly TriggerTrial[]
   readonly passed: number
@@ -35,29 +38,63 @@ export interface TriggerTrials extends Omit<JobReport, 'runs'> {
   readonly interval: readonly [low: number, high: number]
 }
 
-const KNOWN: KnownOptions<JobOptions> = {
-  ...{ store: true, signal: true, onProgress: true, price: true },
-  concurrency: whole(1),
-  maxCalls: whole(0),
-  maxCost: number(0),
+/** What the trials of a skill will take. */
+export interface TrialEstimate {
+  /** Messages that will be sent, and messages whose answer is known. */
+  readonly calls: number
+  readonly known: number
+  readonly inputTokens: number
+  /** In dollars. Absent without a price. */
+  readonly cost?: number
 }
 
-/** Lists the jobs of all messages. A prompt without a label is not sent. */
-export function planTriggerTrials(tests: SkillTests, asked: AskedModel): readonly TrialJob[] {
-  const { agent, model, repeats = 1 } = asked
-  const catalog = readCatalog(agent)
-  return labelled(tests).flatMap(({ message }) =>
-    Array.from({ length: repeats }, (_, repeat) => ({
-      ...{ agent, message, endsWithLoad: true },
-      // Neither the body nor the other tests change the answer, so they are not part of the key.
-      key: digestOf(
-        JSON.stringify([catalog, message, model, agent.options.call ?? {}, repeat]),
-        portableHasher,
-      ),
-    })),
-  )
+/** Tokens of an answer. A trigger case ends with the first tool call. */
+const ANSWER_TOKENS = 60
+/** Tokens of the definitions of the tools. */
+const TOOL_TOKENS = 400
+
+/**
+ * Estimates what `runTriggerTrials()` will ask, before anything is spent.
+ *
+ * @example
+ * ```ts
+ * import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+ * import { readSkillTests } from '@skillstoke/author'
+ * import { estimateTrials, openTrialStore } from '@skillstoke/author/trials'
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * const agent = new SkillAgent({ skills, model: createOfflineModel() })
+ * const tests = readSkillTests('support-pdf', [{ path: 'evals/tests.yaml', text: 'fires: [Read this PDF]' }])
+ * const store = await openTrialStore('./tests.sqlite')
+ * const estimate = estimateTrials(tests, { agent, model: 'offline' }, { store, countTokens: text => text.length / 4 })
+ * console.log(estimate.calls, estimate.known) // prints 1 0
+ * store.close()
+ * ```
+ */
+export function estimateTrials(
+  tests: SkillTests,
+  asked: AskedModel,
+  { store, countTokens, price }: Pick<JobOptions, 'store' | 'price'> & { readonly countTokens: TokenCounter },
+): TrialEstimate {
+  const planned = planRuns(listJobs(tests, asked), asked)
+  const wanted = planned.filter(({ key }) => store.findRun(key) === undefined)
+  const shared = countTokens(readCatalog(asked.agent)) + TOOL_TOKENS
+  const usages = wanted.map(({ message }) => {
+    return { calls: 1, inputTokens: shared + countTokens(message), outputTokens: ANSWER_TOKENS }
+  })
+  const { outputTokens: _, ...spent } = sumUp(usages, price)
+  return { ...spent, known: planned.length - wanted.length }
 }
 
+/** Lists a job for each message. Neither the body nor the other tests change an answer, so only the catalog is read. */
+function listJobs(tests: SkillTests, { agent }: AskedModel): readonly TrialJob[] {
+  const read = readCatalog(agent)
+  return labelled(tests).map(({ message }) => ({ agent, message, endsWithLoad: true, read }))
+}
+
+/** Lists the messages that say what should happen. The prompt of a test of answers does not. */
 function labelled({ triggers }: SkillTests): readonly TriggerTest[] {
   return triggers.filter(({ isPrompt }) => !isPrompt)
 }
@@ -100,21 +137,16 @@ export async function runTriggerTrials(
   asked: AskedModel,
   options: JobOptions,
 ): Promise<TriggerTrials> {
-  checkOptions('runTriggerTrials()', options, KNOWN)
-  const { repeats = 1 } = asked
-  const { runs, ...report } = await runJobs(planTriggerTrials(tests, asked), options)
+  const { runs, report } = await runJobs('runTriggerTrials()', listJobs(tests, asked), asked, options)
   const trials = labelled(tests).map((test, index): TriggerTrial => {
-    const own = runs.slice(index * repeats, (index + 1) * repeats).flatMap(run => run ?? [])
+    const own = runs[index] ?? []
     const loads = own.filter(({ loaded }) => loaded.includes(tests.skill)).length
     const others = [...new Set(own.flatMap(({ loaded }) => loaded))].filter(name => name !== tests.skill)
-    const wanted = test.kind === 'fires' ? loads : own.length - loads
-    const passed = own.length === 0 ? {} : { passed: wanted * 2 > own.length }
-    return { ...test, loads, runs: own.length, others, ...passed }
+    const trial = { ...test, loads, runs: own.length, others }
+    const measured = { triggerRate: loads / own.length, passed: countWanted(trial) * 2 > own.length }
+    return own.length === 0 ? trial : { ...trial, ...measured }
   })
-  const wanted = trials.reduce(
-    (sum, { kind, loads, runs: all }) => sum + (kind === 'fires' ? loads : all - loads),
-    0,
-  )
+  const wanted = trials.reduce((sum, trial) => sum + countWanted(trial), 0)
   const all = trials.reduce((sum, trial) => sum + trial.runs, 0)
   return {
     ...report,
@@ -124,4 +156,9 @@ export async function runTriggerTrials(
     total: trials.filter(({ passed }) => passed !== undefined).length,
     interval: toInterval(wanted, all),
   }
+}
+
+/** Counts the runs that did what the test wants. */
+function countWanted({ kind, loads, runs }: TriggerTrial): number {
+  return kind === 'fires' ? loads : runs - loads
 }

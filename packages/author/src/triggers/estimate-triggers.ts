@@ -1,8 +1,8 @@
 import type { SkillTests, TriggerKind, TriggerTest } from '../evals/skill-tests.ts'
 import { contentStems, spellings } from '../words/content-words.ts'
-import { isEnglish } from '../words/rarity.ts'
-import { type RankedSkill, SkillIndex } from './skill-index.ts'
-import { type TriggerSkill, wordsOf } from './skill-words.ts'
+import { isEnglish, type Rarity } from '../words/rarity.ts'
+import { indexOf, indexWithBodies, type RankedSkill } from './rank-skills.ts'
+import { bodyWords, describedWords, excludedWords, type TriggerSkill } from './skill-words.ts'
 
 /** What the words of a message say about a skill. The estimate asks no model, so no verdict is a pass. */
 export const VERDICTS = ['likely', 'unsure', 'no match in words', 'not estimated'] as const
@@ -106,7 +106,7 @@ function isFire({ kind }: TriggerTest): boolean {
 
 function estimate(test: TriggerTest, skill: TriggerSkill, skills: readonly TriggerSkill[]): TriggerCase {
   const { message } = test
-  const index = SkillIndex.of(skills)
+  const index = indexOf(skills)
   const ranked = index.rank(message)
   const own = ranked.find(each => each.skill === skill)
   const score = own?.score ?? 0
@@ -119,8 +119,8 @@ function estimate(test: TriggerTest, skill: TriggerSkill, skills: readonly Trigg
     rank,
     margin: score - (ranked.find(each => each !== own)?.score ?? 0),
     words: own?.words ?? [],
-    bodyRank: skill.body === undefined ? null : rankOf(skill, index.rank(message, true)),
-    ...findOtherWords(message, skill, index),
+    bodyRank: skill.body === undefined ? null : rankOf(skill, indexWithBodies(skills).rank(message)),
+    ...findOtherWords(message, skill, index.rarity),
     overlap: shareOf(message, skill),
     winner: toShared(ranked[0]),
     runnerUp: toShared(ranked[1]),
@@ -151,21 +151,21 @@ function adviseAbout(found: Omit<TriggerCase, 'advice'>): readonly AdviceKind[] 
 function findOtherWords(
   message: string,
   skill: TriggerSkill,
-  { rarity }: SkillIndex,
+  rarity: Rarity,
 ): Pick<TriggerCase, 'bodyWords' | 'excludedWords'> {
-  const { counts, body, excluded } = wordsOf(skill)
   const words = [...spellings(message)].sort(([a], [b]) => rarity(b) - rarity(a))
   const having = (test: (word: string) => boolean): readonly string[] =>
     words.filter(([word]) => test(word)).map(([, spelling]) => spelling)
+  const excluded = excludedWords(skill)
   return {
-    bodyWords: having(word => body.has(word) && !counts.has(word)),
+    bodyWords: having(word => bodyWords(skill).has(word) && !describedWords(skill).has(word)),
     excludedWords: having(word => excluded.has(word)),
   }
 }
 
 function shareOf(message: string, skill: TriggerSkill): number {
   const words = contentStems(message)
-  return words.filter(word => wordsOf(skill).counts.has(word)).length / (words.length || 1)
+  return words.filter(word => describedWords(skill).has(word)).length / (words.length || 1)
 }
 
 function countVerdicts(cases: readonly TriggerCase[]): VerdictCounts {

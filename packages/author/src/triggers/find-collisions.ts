@@ -3,7 +3,7 @@ import type { SkillTests } from '../evals/skill-tests.ts'
 import { spellings } from '../words/content-words.ts'
 import { findNamingSentence } from './find-naming-sentence.ts'
 import { Likeness, type SimilarPair } from './likeness.ts'
-import { SkillIndex } from './skill-index.ts'
+import { indexOf } from './rank-skills.ts'
 import type { TriggerSkill } from './skill-words.ts'
 
 /**
@@ -78,15 +78,8 @@ export function findCollisions(
   checkOptions('findCollisions()', options, KNOWN)
   const { tests = [], of } = options
   const likeness = new Likeness(skills)
-  const asked = skills.filter(({ name }) => of?.includes(name))
-  const pairs =
-    of === undefined
-      ? likeness.findPairs(SIMILAR)
-      : asked.flatMap((skill, place) =>
-          likeness.findLike(skill, SIMILAR).filter(({ b }) => !asked.slice(0, place).includes(b)),
-        )
-  const findFirst = (message: string): TriggerSkill | undefined =>
-    SkillIndex.of(skills).rank(message)[0]?.skill
+  const asked = of === undefined ? skills : skills.filter(({ name }) => of.includes(name))
+  const findFirst = (message: string): TriggerSkill | undefined => indexOf(skills).rank(message)[0]?.skill
   const fires = new Map(
     tests.map(({ skill, triggers }) => [skill, triggers.filter(({ kind }) => kind === 'fires')]),
   )
@@ -94,7 +87,8 @@ export function findCollisions(
     (fires.get(skill.name) ?? [])
       .filter(({ message }) => findFirst(message) === other)
       .map(({ message }) => ({ message, meantFor: skill.name, first: other.name }))
-  return pairs
+  return likeness
+    .findPairs(SIMILAR, asked)
     .map(pair => describe(pair, likeness, findLost))
     .sort((a, b) => Number('settledBy' in a) - Number('settledBy' in b) || b.cosine - a.cosine)
 }

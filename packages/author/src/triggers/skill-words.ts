@@ -11,39 +11,50 @@ export interface TriggerSkill {
   readonly body?: string
 }
 
-/** The words of one skill, as stems. */
-export interface SkillWords {
-  /** Words of the name and of the positive part of the description, with their weighted counts. */
-  readonly counts: ReadonlyMap<string, number>
-  readonly length: number
-  /** Words of the clauses that say when not to use the skill. */
-  readonly excluded: ReadonlySet<string>
-  /** Words of the first part of the instructions, with their counts. */
-  readonly body: ReadonlyMap<string, number>
+/** Stems with their weighted counts. */
+type WordCounts = ReadonlyMap<string, number>
+
+type WordReader = (skill: TriggerSkill) => WordCounts
+
+const MAX_BODY_CHARACTERS = 6_000
+
+/** Returns the words of the name and of the whole description, as two skills are compared. */
+export const comparedWords: WordReader = remember(({ name, description }) => countStems(name, 2, description))
+
+/** Returns the words of the name and of the positive part of the description, as a message is compared. */
+export const describedWords: WordReader = remember(({ name, description }) =>
+  countStems(name, 3, cutNegativeClauses(description).positive),
+)
+
+/** Returns the words of the first part of the instructions. */
+export const bodyWords: WordReader = remember(({ body = '' }) =>
+  countStems('', 0, body.slice(0, MAX_BODY_CHARACTERS)),
+)
+
+/** Returns the words of the clauses that say when not to use a skill. */
+export function excludedWords({ description }: TriggerSkill): ReadonlySet<string> {
+  return new Set(cutNegativeClauses(description).negative.flatMap(contentStems))
 }
 
-const NAME_WEIGHT = 3
-const MAX_BODY_CHARACTERS = 6_000
-const known = new WeakMap<TriggerSkill, SkillWords>()
+/** Counts how many skills have each word. */
+export function countSkills(words: readonly WordCounts[]): WordCounts {
+  const counts = new Map<string, number>()
+  for (const each of words) for (const word of each.keys()) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return counts
+}
 
-/** Returns the words of a skill. The result is kept as long as the skill object. */
-export function wordsOf(skill: TriggerSkill): SkillWords {
-  const found = known.get(skill)
-  if (found !== undefined) return found
-  const { positive, negative } = cutNegativeClauses(skill.description)
-  const counts = countStems(skill.name, NAME_WEIGHT, positive)
-  const made = {
-    counts,
-    length: counts.values().reduce((sum, count) => sum + count, 0),
-    excluded: new Set(negative.flatMap(contentStems)),
-    body: countStems('', 0, skill.body?.slice(0, MAX_BODY_CHARACTERS) ?? ''),
+/** Returns a function that keeps each result as long as the object that it belongs to. */
+export function remember<Of extends object, T>(make: (of: Of) => T): (of: Of) => T {
+  const known = new WeakMap<Of, T>()
+  return of => {
+    const result = known.get(of) ?? make(of)
+    known.set(of, result)
+    return result
   }
-  known.set(skill, made)
-  return made
 }
 
 /** Counts the stems of a name, each with a weight, and of another text. */
-export function countStems(name: string, nameWeight: number, text: string): ReadonlyMap<string, number> {
+function countStems(name: string, nameWeight: number, text: string): WordCounts {
   const counts = new Map<string, number>()
   for (const word of contentStems(name)) counts.set(word, (counts.get(word) ?? 0) + nameWeight)
   for (const word of contentStems(text)) counts.set(word, (counts.get(word) ?? 0) + 1)

@@ -26,7 +26,7 @@ export const CHAT_COMMANDS: Readonly<Record<ChatCommandName, ChatCommandHelp>> =
   compact: { argument: '', does: 'replace the messages by a summary, and keep the loaded skills' },
   retry: { argument: '', does: 'ask the model again after a failed or interrupted turn' },
   test: {
-    argument: '[not <skill>]',
+    argument: '',
     does: 'write the last message into the tests of the skills that were loaded for it',
   },
   help: { argument: '', does: 'list what can be typed' },
@@ -49,7 +49,6 @@ export function parseChatCommand(message: string): ChatCommand | undefined {
 /** Returns what is wrong with the argument of a command, or `undefined` if the command can run. */
 export function findArgumentFault({ name, argument }: ChatCommand): string | undefined {
   const wanted = CHAT_COMMANDS[name].argument
-  if (wanted.startsWith('[')) return undefined
   if (wanted === '')
     return argument === '' ? undefined : `/${name} has no argument, but ${JSON.stringify(argument)} was given`
   return argument === '' ? `/${name} needs an argument: /${name} ${wanted}` : undefined

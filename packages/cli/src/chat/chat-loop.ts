@@ -155,7 +155,7 @@ export class ChatLoop {
       case 'retry':
         return await this.#take({ retry: true })
       case 'test':
-        this.#writeTests(command.argument)
+        this.#writeTests()
         return undefined
       case 'help':
         view.helped(listShownSkills(reader, session.conversation.session))
@@ -167,23 +167,16 @@ export class ChatLoop {
     }
   }
 
-  /** Writes the last message into the tests of the skills that were loaded for it, or of a skill that should stay silent. */
-  #writeTests(argument: string): void {
+  /** Writes the last message into the tests of the skills that were loaded for it. */
+  #writeTests(): void {
     const { session, skills, view } = this.#options
-    const last = session.lastMessage
-    const [, silent] = /^not\s+(\S+)$/.exec(argument) ?? []
-    if (last === undefined || (argument !== '' && silent === undefined)) {
-      this.#refuse('send a message first, then write /test, or /test not <skill>')
-      return
+    const { message, loaded } = session.lastMessage ?? { message: '', loaded: [] }
+    if (loaded.length === 0)
+      view.noted('no skill was loaded for the last message, so there is no test to write')
+    for (const name of loaded) {
+      const path = writeTest(session.reader.current.get(name), { kind: 'fires', message }, skills)
+      view.noted(`fires: ${path}`)
     }
-    const names = silent === undefined ? last.loaded : [toAsked(silent)]
-    const kind = silent === undefined ? 'fires' : 'silent'
-    if (names.length === 0)
-      view.noted('no skill was loaded for the last message; /test not <skill> records that')
-    for (const name of names)
-      view.noted(
-        `${kind}: ${writeTest(session.reader.current.get(name), { kind, message: last.message }, skills)}`,
-      )
   }
 
   /** Says that a command hides a skill of the same name. */

@@ -11,9 +11,10 @@ import {
   type SkillReport,
   type SourceReport,
 } from '@skillstoke/core'
-import { isMisnamed, toMessage } from '@skillstoke/core/internal'
+import { findLeftOutIn, isMisnamed, toMessage } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
+import { runGit } from '../skills/run-git.ts'
 import { checkReport, listOthers } from './check-report.ts'
 
 /** What was found in one folder. */
@@ -115,7 +116,8 @@ async function checkFolders(root: string, options: CheckOptions): Promise<readon
     tuning: { hasher: nodeHasher },
   })
   const others = listOthers(skills)
-  const setting = { ...options, skills, scans: true }
+  const leftovers = await listLeftovers(resolve(root))
+  const setting = { ...options, skills, leftovers, scans: true, asksBash: true }
   const checked: CheckedFolder[] = []
   for (const report of skills.current.reports()) {
     const path = join(root, report.location)
@@ -131,6 +133,14 @@ async function checkFolders(root: string, options: CheckOptions): Promise<readon
     ...checked,
     ...found.flatMap(each => describeNotSkill(each, options)),
   ]
+}
+
+/** Lists what git tracks although no skill contains it. Empty outside of a work tree, or without git. */
+async function listLeftovers(root: string): Promise<readonly string[]> {
+  const tracked = await runGit(root, 'ls-files', '-z').catch(() => '')
+  return tracked
+    .split('\0')
+    .flatMap(path => (findLeftOutIn(path)?.kind === 'leftover' ? join(root, path) : []))
 }
 
 /** Returns a finding for each unreadable folder, because the skills in such a folder could not be checked. */

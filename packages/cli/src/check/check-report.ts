@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { basename, join, relative, resolve, sep } from 'node:path'
 import {
   type CheckOptions,
   checkSkill,
@@ -11,21 +11,26 @@ import { toFindings } from '@skillstoke/author/internal'
 import type { Diagnostic, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { checkCapabilities, decodeText, decodeUnmarkedText, mayBeImported } from '@skillstoke/core/internal'
 import { readNewestBytes } from '../skills/read-newest.ts'
+import { findShellFaults } from './shell-faults.ts'
 
 /** Where a folder of skills is checked. */
 export interface CheckSetting extends CheckOptions {
   readonly skills: SkillRuntime
   /** Whether the scripts are scanned. A runtime that loads the scripts reports their faults itself. @default false */
   readonly scans?: boolean
+  /** Whether bash reads the shell scripts. @default false */
+  readonly asksBash?: boolean
+  /** Absolute paths of files that are under version control, but are no part of a skill. */
+  readonly leftovers?: readonly string[]
 }
 
 /** Checks the newest text of a folder, even if the text is not served. */
 export async function checkReport(
   report: SkillReport,
-  { skills, scans = false, ...options }: CheckSetting,
+  { skills, scans = false, asksBash = false, leftovers = [], ...options }: CheckSetting,
   others: readonly OtherSkill[] = listOthers(skills),
 ): Promise<readonly Finding[]> {
-  const skill = await readReported(report, { skills, scans })
+  const skill = await readReported(report, { skills, scans, asksBash, leftovers })
   // The files of a skill that was never loaded may still be on another machine.
   return skill === undefined
     ? toFindings(report.diagnostics, options)
@@ -35,20 +40,26 @@ export async function checkReport(
 /** Reads the newest text of a folder, and its files. Returns `undefined` if they are not on this machine. */
 export async function readReported(
   report: SkillReport,
-  { skills, scans = false }: Pick<CheckSetting, 'skills' | 'scans'>,
+  { skills, scans = false, asksBash = false, leftovers = [] }: Omit<CheckSetting, keyof CheckOptions>,
 ): Promise<SkillToCheck | undefined> {
   const skill = skills.review.revisionsOf(report).skill
   const bytes = await readBytes(report, skill, skills)
   if (bytes === undefined) return undefined
   const folder = report.directory ?? report.location
   const scripts = skill !== undefined && scans ? await findScriptFaults(skill, folder, skills) : []
+  const read = skill === undefined ? undefined : toReader(skill, skills)
+  if (asksBash && read !== undefined)
+    scripts.push(...(await findShellFaults(skill?.files ?? [], folder, read)))
   return {
     path: join(folder, skill?.skillFile ?? 'SKILL.md'),
     directoryName: basename(folder),
     bytes,
     diagnostics: [...report.diagnostics.map(each => withWholePath(each, report)), ...scripts],
     isReviewed: isReviewed(report, skills),
-    ...(skill === undefined ? {} : { files: skill.files, read: toReader(skill, skills) }),
+    leftovers: leftovers.flatMap(path =>
+      path.startsWith(folder + sep) ? relative(folder, path).split(sep).join('/') : [],
+    ),
+    ...(skill === undefined || read === undefined ? {} : { files: skill.files, read }),
     ...(report.directory === undefined ? {} : { exists: each => existsSync(join(folder, each)) }),
   }
 }
@@ -91,11 +102,7 @@ export function decode(bytes: Uint8Array): string | undefined {
 }
 
 /** Checks the declarations and imports of the scripts of a skill, but does not run the scripts. */
-async function findScriptFaults(
-  skill: Skill,
-  folder: string,
-  skills: SkillRuntime,
-): Promise<readonly Diagnostic[]> {
+async function findScriptFaults(skill: Skill, folder: string, skills: SkillRuntime): Promise<Diagnostic[]> {
   const texts = skill.files.map(async ({ path, digest }) => ({
     path,
     digest,

@@ -29,7 +29,10 @@ export async function judgeRows<Row extends SkillRow>(
   const judged: Row[] = []
   for (const row of rows) {
     const report = reports.get(row.target)
-    judged.push(report === undefined ? row : judge(row, await checkReport(report, setting, others)))
+    // The row of a skill that waits may have more findings than its report.
+    const { diagnostics } = row as Pick<SkillReport, 'diagnostics'>
+    const findings = report && (await checkReport({ ...report, diagnostics }, setting, others))
+    judged.push(judge(row, findings))
   }
   return judged
 }
@@ -57,6 +60,7 @@ export class SkillFindings {
   readonly #known = new WeakMap<SkillReport, readonly Finding[]>()
   readonly #wanted = new Set<SkillReport>()
   #running: Promise<void> | undefined
+  #isClosed = false
 
   /** @param onChecked called when all requested reports are checked */
   constructor(setting: CheckSetting, onChecked: () => void = () => undefined) {
@@ -82,6 +86,7 @@ export class SkillFindings {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#wanted.clear()
     await this.#running
   }
@@ -89,6 +94,7 @@ export class SkillFindings {
   async #run(): Promise<void> {
     for (const report of this.#wanted) {
       await setImmediate()
+      if (this.#isClosed) return
       this.#wanted.delete(report)
       await this.#checkQuietly(report)
     }
@@ -101,6 +107,8 @@ export class SkillFindings {
     try {
       await this.check(report)
     } catch (thrown) {
+      // A process that ends may close the store during a check.
+      if (this.#isClosed) return
       this.#known.set(report, [])
       process.emitWarning(`skillstoke: ${report.name} cannot be checked: ${toMessage(thrown)}`)
     }

@@ -206,6 +206,15 @@ export class ApiClient {
     return await read(this.#api.chat[':id'].$get({ param }))
   }
 
+  /** Writes a message into the tests of a skill. Returns the path of the file. */
+  async addTest(test: {
+    readonly skill: string
+    readonly kind: 'fires' | 'silent'
+    readonly message: string
+  }) {
+    return await read(this.#api.tests.$post({ json: test }))
+  }
+
   /** Restores an earlier revision. `revision` is the whole digest. */
   async rollback(skill: string, revision: string) {
     return await read(this.#api.rollback.$post({ json: { skill, revision } }))

@@ -60,7 +60,8 @@ export async function add(
       )
   }
   await using lock = await openWriteLock(config.stateDirectory)
-  const copy = async (): Promise<readonly LockedSkill[]> => {
+  await keepHistory(config)
+  const copied = await lock.run(async () => {
     const before = readLock(config)
     const isThere = new Map<Skill, boolean>()
     for (const skill of chosen) {
@@ -75,8 +76,8 @@ export async function add(
       )
     }
     return copied
-  }
-  const copied = await keepHistory(config, async () => await lock.run(copy))
+  })
+  await keepHistory(config)
   // Records the source, so that `stoke update` may read the source without `--local`.
   await noteSource(config.stateDirectory, available.flag)
   const added = await Promise.all(
@@ -101,20 +102,10 @@ export async function add(
 }
 
 /** Finds skills of this project that compete with the added skills for messages. */
-async function findAddedCollisions(names: readonly string[], config: Config): Promise<readonly Collision[]> {
-  try {
-    await using skills = await openSkills(
-      { ...config, remotes: [] },
-      { watching: 'off', reportsUnreadable: true },
-    )
-    return findCollisions(listCompeting(skills.forConversation(defined({ scope: config.scope }))), {
-      of: names,
-    })
-  } catch (thrown) {
-    // The skills are copied, so an unreadable root must not make the command fail.
-    process.stderr.write(`note: collisions were not looked for: ${toMessage(thrown)}\n`)
-    return []
-  }
+async function findAddedCollisions(of: readonly string[], config: Config): Promise<readonly Collision[]> {
+  const folders = { ...config, remotes: [] }
+  await using skills = await openSkills(folders, { watching: 'off', acceptsMissing: true })
+  return findCollisions(listCompeting(skills.forConversation(defined({ scope: config.scope }))), { of })
 }
 
 function isAbout(name: string, { skills }: Collision): boolean {

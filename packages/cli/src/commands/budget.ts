@@ -7,12 +7,6 @@ import type { Answer } from '../terminal/answer.ts'
 import { formatCatalog, formatCount } from '../terminal/format-catalog.ts'
 import { formatTable, paint, toTerminalLine } from '../terminal/output.ts'
 
-export interface BudgetFlags {
-  readonly sort: 'tokens' | 'body' | 'name'
-  /** Size of the context for which the limits of clients are computed. */
-  readonly context: number
-}
-
 /** Width of a number of tokens. */
 const COLUMN = 'LISTED'.length
 
@@ -22,12 +16,12 @@ type Cost = SkillBudget['skills'][number] & {
 }
 
 /** Implements `stoke budget`: prints what each skill costs, and how much of each limit the skills use. */
-export async function budget(config: Config, { sort, context }: BudgetFlags): Promise<Answer> {
+export async function budget(config: Config): Promise<Answer> {
   await using skills = await openSkills(config, { watching: 'off' })
   const isInScope = createScopeTest(config.scope)
   const served = skills.current.list().filter(({ name }) => isInScope(name))
-  const found = computeBudget(served, { ...config.catalog, countTokens, contextTokens: context })
-  const costs = sortCosts(await countBodies(found, skills), sort)
+  const found = computeBudget(served, { ...config.catalog, countTokens })
+  const costs = (await countBodies(found, skills)).toSorted((a, b) => b.listed - a.listed)
   return {
     json: { generation: toGenerationId(skills.current), ...found, skills: costs },
     text: () => (costs.length === 0 ? ['no skills in scope'] : describe(found, costs)),
@@ -43,12 +37,6 @@ async function countBodies({ skills: costs }: SkillBudget, skills: SkillRuntime)
     found.push({ ...cost, body })
   }
   return found
-}
-
-function sortCosts(costs: readonly Cost[], sort: BudgetFlags['sort']): readonly Cost[] {
-  if (sort === 'name') return costs
-  const sizeOf = ({ listed, body }: Cost): number => (sort === 'body' ? (body ?? 0) : listed)
-  return costs.toSorted((a, b) => sizeOf(b) - sizeOf(a))
 }
 
 function* describe(

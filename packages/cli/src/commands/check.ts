@@ -10,6 +10,7 @@ import {
 } from '@skillstoke/author/internal'
 import { defined } from '@skillstoke/core/internal'
 import { type CheckedFolder, checkPath, isFailed } from '../check/check-paths.ts'
+import { decode } from '../check/check-report.ts'
 import { type FixedFile, planFixes, toPatch, writeFixes } from '../check/fix-files.ts'
 import { readChanges, type TokenChange } from '../check/since-revision.ts'
 import type { Config } from '../config/config.ts'
@@ -123,13 +124,14 @@ async function selectChanged(
   revision: string | undefined,
 ): Promise<readonly Verdict[]> {
   if (revision === undefined) return checked
-  const changes = readChanges(revision, process.cwd())
+  const changes = await readChanges(revision, process.cwd())
   const verdicts: Verdict[] = []
   for (const each of checked) {
     const directory = each.report?.directory
     if (directory === undefined || !changes.has(directory)) continue
-    const bytes = (await readNewestBytes({ directory })) ?? new Uint8Array()
-    verdicts.push({ ...each, tokens: changes.compare(`${directory}/SKILL.md`, bytes, countTokens) })
+    const text = decode((await readNewestBytes({ directory })) ?? new Uint8Array()) ?? ''
+    const tokens = await changes.compare(`${directory}/SKILL.md`, text, countTokens)
+    verdicts.push({ ...each, tokens })
   }
   return verdicts
 }

@@ -1,10 +1,6 @@
-import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import { promisify } from 'node:util'
-import { SkillError } from '@skillstoke/core'
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { countSkills, isMisnamed, listNotSkills, listSkills } from '@skillstoke/core/internal'
-import { childProcesses } from '@skillstoke/scripts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { realPath } from '../config/real-path.ts'
 import { readVersion } from '../config/version.ts'
@@ -14,17 +10,17 @@ import {
   judgeMachine,
   judgeSkills,
   judgeSource,
-  type MachineFacts,
   type SetupFinding,
 } from '../doctor/examine-setup.ts'
 import { listCopies, type SkillCopy } from '../doctor/list-copies.ts'
-import { listRunningDevs } from '../server/run-file.ts'
+import { findRunningDevs } from '../server/run-file.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { isFrozen, openSkills } from '../skills/open-skills.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
 import { formatTable, nearPath, paint, toAdvice, toTerminalLine } from '../terminal/output.ts'
 import { listClients } from './mcp-clients.ts'
+import { findContainment } from './status.ts'
 
 const STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const
 
@@ -84,25 +80,23 @@ async function examineSkills(config: Config): Promise<Examined> {
 }
 
 async function examineMachine(config: Config): Promise<Examined> {
-  const { server, remotes, stateDirectory } = config
-  const [containment, git, limits] = await Promise.all([findContainment(config), findGit(), readLimits()])
-  const devs = await listRunningDevs(config)
-  const isOwn = devs.some(({ url }) => new URL(url).port === String(server.port))
-  const takenPort = !isOwn && (await isPortTaken(server)) ? server.port : undefined
+  const containment = await findContainment(config)
+  const git = findGit()
+  const devs = await findRunningDevs(config)
   return {
     facts: [
       [
         'skillstoke',
-        `${readVersion()} on Node ${process.versions.node}, state in ${nearPath(stateDirectory)}`,
+        `${readVersion()} on Node ${process.versions.node}, state in ${nearPath(config.stateDirectory)}`,
       ],
-      ['scripts', containment === undefined ? 'do not run' : `${containment.kind}: ${containment.detail}`],
+      ['scripts', `${containment.kind}: ${containment.detail}`],
       ['git', git ?? 'missing'],
-      ['inotify', limits],
-      ...devs.map(({ url, pid, roots }): Fact => {
+      ['inotify', readLimits()],
+      ...devs.map(({ file: { url, pid, roots } }): Fact => {
         return ['dev', `${url}, process ${pid}: ${roots.map(({ path }) => nearPath(path)).join(', ')}`]
       }),
     ],
-    findings: judgeMachine({ containment, git, needsGit: remotes.length > 0, takenPort }),
+    findings: judgeMachine({ containment, git, needsGit: config.remotes.length > 0 }),
   }
 }
 
@@ -124,37 +118,17 @@ function countOthers(copies: readonly SkillCopy[], { roots }: Config): readonly 
   return Object.entries(others).map(([root, found]) => ['other', `${nearPath(root)}: ${found?.length} found`])
 }
 
-async function findContainment({ sandbox }: Config): Promise<MachineFacts['containment']> {
-  try {
-    return await childProcesses({ sandbox }).containment()
-  } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'UNSUPPORTED_RUNTIME')) return undefined
-    throw thrown
-  }
-}
-
-async function findGit(): Promise<string | undefined> {
-  try {
-    const { stdout } = await promisify(execFile)('git', ['--version'], { timeout: 5_000 })
-    return stdout.trim().replace(/^git version /, '')
-  } catch {
-    return undefined
-  }
-}
-
-async function isPortTaken({ port, host }: Config['server']): Promise<boolean> {
-  const server = createServer()
-  const taken = new Promise<boolean>(resolve => {
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'EADDRINUSE'))
-    server.listen(port, host, () => server.close(() => resolve(false)))
-  })
-  return await taken
+function findGit(): string | undefined {
+  const { stdout, status } = spawnSync('git', ['--version'], { encoding: 'utf8', timeout: 5_000 })
+  return status === 0 ? stdout.trim().replace(/^git version /, '') : undefined
 }
 
 /** Describes the limits of Linux for watched folders. */
-async function readLimits(): Promise<string> {
-  const read = async (name: string): Promise<string> => await readFile(`/proc/sys/fs/inotify/${name}`, 'utf8')
-  const limits = [read('max_user_watches'), read('max_user_instances')]
-  const [watches, instances] = await Promise.all(limits).catch(() => [])
-  return watches === undefined ? 'no limits' : `${watches.trim()} watches, ${instances?.trim()} instances`
+function readLimits(): string {
+  const read = (name: string): string => readFileSync(`/proc/sys/fs/inotify/${name}`, 'utf8').trim()
+  try {
+    return `${read('max_user_watches')} watches, ${read('max_user_instances')} instances`
+  } catch {
+    return 'no limits'
+  }
 }

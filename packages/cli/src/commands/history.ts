@@ -1,5 +1,5 @@
 import { type Digest, SkillError } from '@skillstoke/core'
-import { defined, diffSkill, type SkillDiff, shortDigest } from '@skillstoke/core/internal'
+import { defined, diffSkill, listServed, type SkillDiff, shortDigest } from '@skillstoke/core/internal'
 import type { RevisionRecord } from '@skillstoke/core/source'
 import { ApiError } from '../client/api-error.ts'
 import type { Config } from '../config/config.ts'
@@ -33,11 +33,12 @@ export async function log(
   { limit = DEFAULT_LOG_LENGTH, patch = false }: LogFlags,
   name: string,
 ): Promise<Answer> {
-  const pick = async (records: readonly RevisionRecord[], compare: Compare): Promise<Logged> => ({
-    back: countBack(records),
-    steps: patch ? await addPatches(records, limit, compare) : records.slice(0, limit),
-  })
-  const { answer } = await askOrScan<Logged>(
+  const pick = async (
+    records: readonly RevisionRecord[],
+    compare: Compare,
+  ): Promise<readonly LoggedStep[]> =>
+    patch ? await addPatches(records, limit, compare) : records.slice(0, limit)
+  const { answer } = await askOrScan(
     config,
     {
       ask: async client =>
@@ -53,26 +54,7 @@ export async function log(
     },
     { needsState: true },
   )
-  return { json: answer.steps, text: () => describeLog(answer, patch) }
-}
-
-interface Logged {
-  readonly steps: readonly LoggedStep[]
-  /** What chooses the revision of each step, for example `-1`. Empty for a step that was not served. */
-  readonly back: readonly string[]
-}
-
-/** Numbers the served revisions as `SkillHistory.read()` counts them back. */
-function countBack(records: readonly RevisionRecord[]): readonly string[] {
-  const isServed = records.find(({ event }) => event === 'live' || event === 'removed')?.event === 'live'
-  let count = isServed ? -1 : 0
-  let last: string | undefined
-  return records.map(({ event, revision }) => {
-    if (event !== 'live' || revision === last) return ''
-    last = revision
-    count++
-    return count === 0 ? 'now' : `-${count}`
-  })
+  return { json: answer, text: () => describeLog(answer, patch) }
 }
 
 async function addPatches(
@@ -103,16 +85,21 @@ async function comparePair(from: Digest, to: Digest, compare: Compare): Promise<
   }
 }
 
-function* describeLog({ steps, back }: Logged, hasPatches: boolean): Generator<string> {
-  const rows = steps.map((record, index) => [
-    back[index] ?? '',
-    record.revision === undefined ? '-' : paint('bold', shortDigest(record.revision)),
-    record.event,
-    formatTime(record.at),
-    record.cause,
-    toTerminalLine(describeAuthor(record)),
-    toTerminalLine(record.note ?? ''),
-  ])
+function* describeLog(steps: readonly LoggedStep[], hasPatches: boolean): Generator<string> {
+  const served = listServed(steps)
+  const isServed = steps.find(({ event }) => event === 'live' || event === 'removed')?.event === 'live'
+  const rows = steps.map(record => {
+    const back = served.indexOf(record) + (isServed ? 0 : 1)
+    return [
+      served.includes(record) ? (back === 0 ? 'now' : `-${back}`) : '',
+      record.revision === undefined ? '-' : paint('bold', shortDigest(record.revision)),
+      record.event,
+      formatTime(record.at),
+      record.cause,
+      toTerminalLine(describeAuthor(record)),
+      toTerminalLine(record.note ?? ''),
+    ]
+  })
   const table = formatTable([['', 'REVISION', 'EVENT', 'TIME (UTC)', 'CAUSE', 'BY', 'NOTE'], ...rows])
   if (!hasPatches) {
     yield table

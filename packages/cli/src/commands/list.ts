@@ -10,13 +10,12 @@ import {
 import type { NotSkills } from '@skillstoke/core/source'
 import { judgeRows, toSetting } from '../check/skill-findings.ts'
 import { type Config, findingsOf, isAboutStore, isFailure, pathsOf } from '../config/config.ts'
+import { toAnswering } from '../skills/answering.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
-import { toViewing } from '../skills/viewing.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../terminal/exit-code.ts'
-import { formatAgo } from '../terminal/format-ago.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import {
   formatDiagnostic,
@@ -28,6 +27,7 @@ import {
   sortForPeople,
   toTerminalLine,
 } from '../terminal/output.ts'
+import { formatTime } from './history.ts'
 
 /** Width of the last column if no terminal limits it. */
 const DESCRIPTION_WIDTH = 70
@@ -49,7 +49,7 @@ export async function list(config: Config, flags: ListFlags): Promise<Answer> {
         return { ...skills, notSkills: expectedOf(notSkills) }
       },
       scan: async skills => {
-        const listed = await listSkills(toViewing(skills, config))
+        const listed = await listSkills(toAnswering(skills, config))
         return {
           ...listed,
           skills: await judgeRows(listed.skills, toSetting(skills, config)),
@@ -99,12 +99,12 @@ function* describeSkills({ skills }: SkillList, config: Config): Generator<strin
     row.visibility ?? '-',
     row.serving === null ? '-' : shortDigest(row.serving),
     ...(hasUses
-      ? [row.usage === null ? '-' : `${row.usage.count} x, ${formatAgo(Date.parse(row.usage.lastAt))}`]
+      ? [row.usage === null ? '-' : `${row.usage.count} x, ${formatTime(Date.parse(row.usage.lastAt))}`]
       : []),
     row.copies.length === 0 ? row.source : `${row.source} +${row.copies.length}`,
     shorten(describeRow(row), process.stdout.isTTY ? Infinity : DESCRIPTION_WIDTH),
   ])
-  const uses = hasUses ? ['USED'] : []
+  const uses = hasUses ? ['USED (UTC)'] : []
   yield formatTable([['STATUS', 'NAME', 'VISIBILITY', 'SERVING', ...uses, 'SOURCE', 'DESCRIPTION'], ...rows])
   for (const each of sorted.flatMap(row => withApproveCommand(row, config)))
     if (each.severity !== 'info') yield formatDiagnostic(each, config.options)

@@ -263,16 +263,16 @@ function listInstalled(name: string): Installed[] {
 
 /** Returns the clients that have a configuration file, and whether the file starts this program. */
 export function listClients(): readonly ClientFact[] {
+  const installed = listInstalled(DEFAULT_SERVER_NAME)
   return Object.values(MCP_CLIENTS).flatMap((client): readonly ClientFact[] => {
-    const path = listFiles(client).find(file => existsSync(file.path))?.path
+    const found = installed.find(each => each.client === client)
+    const path = found?.path ?? listFiles(client).find(file => existsSync(file.path))?.path
     if (path === undefined) return []
-    const installed = listInstalled(DEFAULT_SERVER_NAME).find(each => each.client === client)
     const { id, title } = client
-    if (installed === undefined) return [{ id, title, path, state: 'not-connected' }]
-    const { server } = installed
-    const words = server.kind === 'stdio' ? [server.command, ...server.args] : []
+    const { server } = found ?? {}
+    const words = server?.kind === 'stdio' ? [server.command, ...server.args] : []
     const isStale = words.some(word => /[\\/]bin[\\/]stoke\.js$/.test(word) && !existsSync(word))
-    return [{ id, title, path: installed.path, state: isStale ? 'stale' : 'connected' }]
+    return [{ id, title, path, state: isStale ? 'stale' : found ? 'connected' : 'not-connected' }]
   })
 }
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { renderNewSkill, type SkillTemplate } from '@skillstoke/author'
-import { checkNewName, describeNewSkill } from '@skillstoke/author/internal'
+import { describeNewSkill } from '@skillstoke/author/internal'
 import { defined } from '@skillstoke/core/internal'
 import { AGENT_FOLDERS, type AgentId } from '../config/agent-folders.ts'
 import type { Config } from '../config/config.ts'
@@ -18,20 +18,15 @@ interface NewFlags {
   readonly json?: boolean
   readonly what?: string
   readonly when?: string
-  readonly description?: string
   readonly template?: SkillTemplate
   readonly agent?: AgentId
-  readonly to?: string
-  /** Whether to open SKILL.md in the editor without asking. */
-  readonly edit?: boolean
 }
 
 /** Implements `stoke new`: writes a skill and a file for its tests into a new folder. */
 export async function createSkill(config: Config, flags: NewFlags, name: string): Promise<Answer> {
-  checkNewName(name)
-  if (flags.agent !== undefined && flags.to !== undefined)
-    throw new UsageError('--agent and --to both name a folder; leave out one of them')
-  const root = flags.to ?? (flags.agent && AGENT_FOLDERS[flags.agent]) ?? config.roots[0]?.path ?? 'skills'
+  // Checks the name before the person answers questions.
+  renderNewSkill({ name, description: 'Checks a name. Use when a name is checked.' })
+  const root = flags.agent === undefined ? (config.roots[0]?.path ?? 'skills') : AGENT_FOLDERS[flags.agent]
   const folder = resolve(root, name)
   if (existsSync(folder)) throw new UsageError(`${nearPath(folder)} exists already; choose another name`)
   const mayAsk = config.isInteractive && flags.json !== true
@@ -41,41 +36,32 @@ export async function createSkill(config: Config, flags: NewFlags, name: string)
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     writeFileSync(join(folder, path), text, { flag: 'wx' })
   }
-  await openEditor(join(folder, 'SKILL.md'), flags, mayAsk)
+  if (mayAsk) await offerEditor(join(folder, 'SKILL.md'))
   const next = listNext(root, name, config)
   const paths = files.map(({ path }) => path)
   return {
     json: { name, description, path: folder, files: paths, next },
-    text: function* () {
-      yield `created ${nearPath(folder)}: ${paths.toReversed().join(', ')}`
-      yield `next: ${next.join('\n      ')}`
-    },
+    text: () => [
+      `created ${nearPath(folder)}: ${paths.toReversed().join(', ')}`,
+      `next: ${next.join('\n      ')}`,
+    ],
   }
 }
 
-async function findDescription({ description, what, when }: NewFlags, mayAsk: boolean): Promise<string> {
-  if (description !== undefined && (what ?? when) !== undefined)
-    throw new UsageError('--description replaces --what and --when; leave them out')
-  if (description !== undefined) return description
-  const [does, asked] = [
-    what ?? (mayAsk ? await askLine('What does it do? For example: Writes VAT reports.\n> ') : ''),
-    when ??
-      (mayAsk ? await askLine('When should an agent use it? For example: somebody asks for VAT.\n> ') : ''),
-  ]
+async function findDescription({ what, when }: NewFlags, mayAsk: boolean): Promise<string> {
+  const ask = async (question: string): Promise<string> => (mayAsk ? await askLine(`${question}\n> `) : '')
+  const does = what ?? (await ask('What does it do? For example: Writes VAT reports.'))
+  const asked = when ?? (await ask('When should an agent use it? For example: somebody asks for VAT.'))
   if (does.trim() !== '' && asked.trim() !== '') return describeNewSkill(does, asked)
   throw new UsageError(
     `say what the skill does and when to use it, for example: --what "Writes VAT reports" --when "somebody asks for the VAT of a month"`,
   )
 }
 
-/** Opens the editor of the user, with `--edit` or after a question. */
-async function openEditor(path: string, { edit }: NewFlags, mayAsk: boolean): Promise<void> {
+/** Opens the editor of the user after a question. */
+async function offerEditor(path: string): Promise<void> {
   const editor = findEditor()
-  if (editor === undefined) {
-    if (edit) process.stderr.write('note: neither VISUAL nor EDITOR names an editor\n')
-    return
-  }
-  if (!edit && !(mayAsk && (await askYes(`open SKILL.md in ${editor}?`)))) return
+  if (editor === undefined || !(await askYes(`open SKILL.md in ${editor}?`))) return
   // An editor may have options, for example `code --wait`, so the shell reads its command.
   const { status } = spawnSync(`${editor} ${toCommandLine([path])}`, { shell: true, stdio: 'inherit' })
   if (status !== 0) process.stderr.write(`note: the editor ${JSON.stringify(editor)} failed\n`)
@@ -84,14 +70,7 @@ async function openEditor(path: string, { edit }: NewFlags, mayAsk: boolean): Pr
 /** Returns the next commands. Outside of the roots, they name the folder. */
 function listNext(root: string, name: string, { roots, options }: Config): readonly string[] {
   const isRoot = roots.some(({ path }) => resolve(path) === resolve(root))
-  const words = isRoot
-    ? [
-        ['check', name, ...options],
-        ['dev', ...options],
-      ]
-    : [
-        ['check', join(root, name)],
-        ['dev', root],
-      ]
-  return words.map(each => `${findProgramName()} ${toCommandLine(each)}`)
+  const check = ['check', ...(isRoot ? [name, ...options] : [join(root, name)])]
+  const dev = ['dev', ...(isRoot ? options : [root])]
+  return [check, dev].map(words => `${findProgramName()} ${toCommandLine(words)}`)
 }

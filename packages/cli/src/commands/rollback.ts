@@ -1,5 +1,5 @@
-import type { RollbackOutcome, SkillRuntime } from '@skillstoke/core'
-import { defined, diffSkill } from '@skillstoke/core/internal'
+import type { RollbackOutcome } from '@skillstoke/core'
+import { type Answering, defined, diffSkill } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { openSkills } from '../skills/open-skills.ts'
@@ -22,37 +22,32 @@ interface RollbackFlags {
   readonly confirmHidden?: boolean
 }
 
+/** Implements `stoke undo`: shows the last change of a skill, asks, and restores the revision before it. */
+export async function undo(config: Config, flags: RollbackFlags, name: string): Promise<Answer> {
+  return await rollback(config, { ...flags, asks: true }, name)
+}
+
 /**
  * Implements `stoke rollback`: restores an earlier revision as a new change. A revision that was chosen from the list,
  * for example with `-1` or a date, is shown first with its whole digest, and restored only if the person agrees.
  */
 export async function rollback(
   config: Config,
-  flags: RollbackFlags,
+  { json, dryRun, yes, confirmHidden, asks: mustAsk }: RollbackFlags & { readonly asks?: boolean },
   name: string,
   revision?: string,
 ): Promise<Answer> {
-  // Digits name a revision themselves. Everything else chooses one from the list.
-  const asks = revision !== undefined && !/^(sha256:)?[0-9a-f]+$/i.test(revision)
-  return await goBack(config, { ...flags, asks }, name, revision)
-}
-
-/** Implements `stoke undo`: shows the last change of a skill, asks, and restores the revision before it. */
-export async function undo(config: Config, flags: RollbackFlags, name: string): Promise<Answer> {
-  return await goBack(config, { ...flags, asks: true }, name, undefined)
-}
-
-async function goBack(
-  config: Config,
-  { asks, json, dryRun, yes, confirmHidden }: RollbackFlags & { readonly asks: boolean },
-  name: string,
-  revision: string | undefined,
-): Promise<Answer> {
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
+  // Digits name a revision themselves. Everything else chooses one from the list.
+  const asks = mustAsk ?? !/^(sha256:)?[0-9a-f]*$/i.test(revision ?? '')
   let wanted = revision
   if (asks || dryRun) {
-    const { plan, lines, chosen } = await preview(name, revision, skills, config)
+    await refuseLink(name, revision, skills)
+    const plan = await skills.history.planRollback(name, revision)
+    const lines = await describePlan(plan, toAnswering(skills, config))
     if (dryRun || plan.how === 'unchanged') return { json: plan, text: () => lines }
+    const at = (await skills.history.log(name)).find(step => step.revision === plan.to)?.at
+    const chosen = at === undefined ? plan.to : `${plan.to} of ${formatTime(at)} UTC`
     if (!yes && (json || !config.isInteractive)) {
       const command = toCommandLine(['rollback', name, plan.to, ...config.options])
       throw new UsageError(
@@ -70,6 +65,14 @@ async function goBack(
   const done = await rollBack(name, defined({ revision: wanted, confirmHidden }), skills)
   const scores = await listScores(done, config)
   return { json: done, text: () => [nameProgram(describe(done, DONE)), ...scores] }
+}
+
+/** Describes a planned rollback, with the difference that it would make. */
+async function describePlan(plan: RollbackOutcome, answering: Answering): Promise<readonly string[]> {
+  const { skill, from, to, how } = plan
+  const line = describe(plan, PLANNED)
+  if (how === 'unchanged' || from === to || from === undefined) return [line]
+  return [line, paintDiff((await diffSkill(skill, { from, to }, answering)).text)]
 }
 
 /** Returns what the tests of the restored revision gave when it was served. */
@@ -104,28 +107,4 @@ function describe({ skill, from, to, how }: RollbackOutcome, words: Words): stri
   const name = toTerminalLine(skill)
   if (how === 'unchanged') return `${name} is at ${to} already; name an earlier revision`
   return `${name}  ${showRevision(from)} -> ${showRevision(to)}: ${words[how]}\n${paint('dim', `  ${to}`)}`
-}
-
-/** A planned rollback, and what a person sees before it. */
-interface Preview {
-  readonly plan: RollbackOutcome
-  readonly lines: readonly string[]
-  /** The whole digest, and since when it was served. */
-  readonly chosen: string
-}
-
-async function preview(
-  target: string,
-  revision: string | undefined,
-  skills: SkillRuntime,
-  config: Config,
-): Promise<Preview> {
-  await refuseLink(target, revision, skills)
-  const plan = await skills.history.planRollback(target, revision)
-  const { from, to, how } = plan
-  const lines = [describe(plan, PLANNED)]
-  if (how !== 'unchanged' && from !== to && from !== undefined)
-    lines.push(paintDiff((await diffSkill(target, { from, to }, toAnswering(skills, config))).text))
-  const at = (await skills.history.log(target)).find(step => step.revision === to)?.at
-  return { plan, lines, chosen: at === undefined ? to : `${to} of ${formatTime(at)} UTC` }
 }

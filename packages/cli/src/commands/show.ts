@@ -4,7 +4,6 @@ import type { SkillExplanation } from '@skillstoke/core'
 import { defined, type SkillDetail, shortDigest, showSkill } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { judgeRows, toSetting } from '../check/skill-findings.ts'
-import { ApiError } from '../client/api-error.ts'
 import type { Config } from '../config/config.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { askOrScan } from '../skills/ask-or-scan.ts'
@@ -33,14 +32,7 @@ export async function show(config: Config, { revision, copyTo }: ShowFlags, aske
   const { answer } = await askOrScan<SkillDetail | SkillExplanation>(
     config,
     {
-      ask: async client =>
-        await client.skill(name, defined({ revision })).catch(async (thrown: unknown) => {
-          const isUnknown = thrown instanceof ApiError && thrown.code === 'NOT_FOUND'
-          const explanation = isUnknown ? await client.why(name) : undefined
-          // The skill may exist without the revision.
-          if (explanation !== undefined && explanation.steps[0]?.ok !== true) return explanation
-          throw thrown
-        }),
+      ask: async client => await client.skill(name, defined({ revision })),
       scan: async skills => {
         const shown = await showSkill(name, toAnswering(skills, config), defined({ revision }))
         if ('steps' in shown) return shown

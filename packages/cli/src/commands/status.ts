@@ -3,11 +3,22 @@ import { countSkills, type SourcesStatus, shortDigest, viewCatalog } from '@skil
 import { childProcesses } from '@skillstoke/scripts'
 import { judgeStatuses, toSetting } from '../check/skill-findings.ts'
 import { type Config, pathsOf } from '../config/config.ts'
+import { toAnswering } from '../skills/answering.ts'
 import { askOrScan, describeSource } from '../skills/ask-or-scan.ts'
-import { toViewing } from '../skills/viewing.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import { formatDiagnostic, formatTable, paint, paintStatus } from '../terminal/output.ts'
+
+interface Containment {
+  readonly kind: keyof typeof CONTAINED
+  readonly detail: string
+}
+
+const CONTAINED = {
+  sandbox: 'scripts are contained by ',
+  permissions: 'scripts are contained by the permissions of Node only: ',
+  none: 'scripts do not run: ',
+} as const
 
 /** Implements `stoke status`: prints the sources, how they are watched, and how many skills were found. */
 export async function status(config: Config): Promise<Answer> {
@@ -22,7 +33,7 @@ export async function status(config: Config): Promise<Answer> {
           skills.current,
           await judgeStatuses(toSetting(skills, config)),
         ),
-        catalog: viewCatalog(toViewing(skills, config)).use,
+        catalog: viewCatalog(toAnswering(skills, config)).use,
       }),
     },
     { watching: 'auto', reportsUnreadable: true, polling: 'manual' },
@@ -46,7 +57,8 @@ export async function status(config: Config): Promise<Answer> {
         .map(each => `${counts[each]} ${paintStatus(each)}`)
       yield `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`
       yield formatCatalog(catalog)
-      yield paint('dim', await describeContainment(config))
+      const { kind, detail } = await findContainment(config)
+      yield paint('dim', `${CONTAINED[kind]}${detail}`)
       yield paint('dim', `state in ${stateDirectory}`)
       yield describeSource(from, config)
     },
@@ -58,13 +70,12 @@ function describeVersion(version: string | undefined): string {
   return version === undefined ? '' : `at ${version.replace(/^sha256:/, '').slice(0, 10)}`
 }
 
-async function describeContainment({ sandbox }: Config): Promise<string> {
+/** Returns how scripts are contained; `none` if no script runs here. */
+export async function findContainment({ sandbox }: Config): Promise<Containment> {
   try {
-    const { kind, detail } = await childProcesses({ sandbox }).containment()
-    const by = kind === 'sandbox' ? detail : `the permissions of Node only: ${detail}`
-    return `scripts are contained by ${by}`
+    return await childProcesses({ sandbox }).containment()
   } catch (thrown) {
     if (!SkillError.isInstance(thrown, 'UNSUPPORTED_RUNTIME')) throw thrown
-    return `scripts do not run: ${thrown.message}`
+    return { kind: 'none', detail: thrown.message }
   }
 }

@@ -1,9 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { resolveModel } from '@skillstoke/agent'
-import { estimateTriggers, type TriggerEstimate, type TriggerTest } from '@skillstoke/author'
+import { estimateTriggers, type TriggerEstimate } from '@skillstoke/author'
 import { listCompeting } from '@skillstoke/author/internal'
 import {
-  type AnswerColumn,
   type AnswerTrials,
   estimateTrials,
   type JobOptions,
@@ -12,13 +11,12 @@ import {
   runAnswerTrials,
   runTriggerTrials,
   type Score,
-  type Spent,
   type TokenPrice,
   type TrialEstimate,
   type TrialStore,
   type TriggerTrials,
 } from '@skillstoke/author/trials'
-import type { Digest, SkillRuntime } from '@skillstoke/core'
+import type { Digest, Skill, SkillRuntime } from '@skillstoke/core'
 import { defined, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { isReviewed } from '../check/check-report.ts'
 import type { Config } from '../config/config.ts'
@@ -37,8 +35,8 @@ import type { TestedSkill } from './test.ts'
 export interface ModelFlags {
   readonly model?: string
   readonly baseUrl?: string
-  readonly repeats?: number
-  readonly maxCalls?: number
+  readonly repeats: number
+  readonly maxCalls: number
   readonly maxCost?: number
   readonly price?: TokenPrice
   /** Revision to compare with. */
@@ -62,26 +60,29 @@ interface SkillResult {
   readonly triggers: TriggerTrials
   readonly answers?: AnswerTrials
   /** The score of the other revision. */
-  readonly against?: OtherScore
-  /** What was spent on this skill, for all revisions and answers. */
-  readonly spent: Spent
+  readonly against?: Score
 }
 
-type OtherScore = Score & Pick<TriggerTrials, 'spent' | 'stopped' | 'error'>
-
-/** A revision of a skill, opened for trials. */
-interface Opened {
-  readonly skills: SkillRuntime
-  readonly digest: Digest
+/** What all tests of one command share. */
+interface Asking {
+  readonly config: Config
+  readonly flags: ModelFlags
+  readonly store: TrialStore
+  readonly signal: AbortSignal
+  readonly line: ProgressLine
+  /** What was asked until now. The last report says whether the command goes on. */
+  readonly reports: JobReport[]
+  /** What the tests will take at most, for `--dry-run`. */
+  readonly estimates: (TrialEstimate & { readonly skill: string })[]
 }
 
-const DEFAULT_MAX_CALLS = 500
 /** The revision that was served before the present one. */
 const LAST_GOOD = 'last-good'
 
 /** Runs the tests with a model: prints what it will cost, asks the model, and keeps each result. */
 export async function testWithModel(
   tested: readonly TestedSkill[],
+  skills: SkillRuntime,
   config: Config,
   flags: ModelFlags,
 ): Promise<Answer> {
@@ -94,202 +95,132 @@ export async function testWithModel(
     throw new UsageError('--report writes the answers of "ask:"; add --answers')
   if (flags.maxCost !== undefined && flags.price === undefined)
     throw new UsageError('--max-cost needs --price INPUT/OUTPUT, in dollars for a million tokens')
-  using store = toDisposable(await openMeasured(config))
+  using store = await openMeasured(config)
   using end = abortOnSignal()
   using line = new ProgressLine()
-  const { maxCalls = DEFAULT_MAX_CALLS, maxCost, price } = flags
-  let options: JobOptions = {
-    ...defined({ maxCalls, maxCost, price }),
-    store,
-    signal: end.signal,
-    onProgress: ({ done, of }) => line.show('asked the model', done, of),
-  }
-  const estimates: (TrialEstimate & { readonly skill: string })[] = []
+  const asking: Asking = { config, flags, store, signal: end.signal, line, reports: [], estimates: [] }
   const results: SkillResult[] = []
   for (const each of having) {
-    const result = await testSkill(each, config, flags, options)
-    if ('estimate' in result) {
-      estimates.push({ skill: each.skill.name, ...result.estimate })
-      continue
-    }
-    results.push(result)
-    if (findStop(result) !== undefined) break
-    options = spend(options, result.spent)
+    if (isStopped(asking)) break
+    const { skill, tests } = each
+    const revision = await admit(skill, flags.revision, skills, asking)
+    const against = await admit(skill, flags.against, skills, asking)
+    const own = await testMessages(each, revision, asking)
+    if (own === undefined) continue
+    const other = against && !isStopped(asking) && (await testMessages(each, against, asking))
+    const isAnswering = flags.answers === true && tests.answers.length > 0 && !isStopped(asking)
+    const answers = isAnswering ? await testAnswers(each, revision ?? against, asking) : undefined
+    const { triggers, agreement } = own
+    results.push({ triggers, agreement, ...defined({ answers, against: other ? other.score : undefined }) })
   }
-  if (flags.dryRun === true) return { json: { tier: 'model', estimates }, text: () => ['no model was asked'] }
-  line.end()
-  return await toAnswer(results, flags, store.fault)
+  return await toAnswer(results, asking)
 }
 
-function toDisposable(store: TrialStore): TrialStore & Disposable {
-  return Object.assign(store, { [Symbol.dispose]: () => store.close() })
+function isStopped({ reports }: Asking): boolean {
+  return reports.at(-1)?.stopped !== undefined
 }
 
-/** Lowers the caps by what was spent. */
-function spend(options: JobOptions, { calls, cost = 0 }: Spent): JobOptions {
-  const { maxCalls, maxCost } = options
-  return {
-    ...options,
-    ...(maxCalls === undefined ? {} : { maxCalls: Math.max(0, maxCalls - calls) }),
-    ...(maxCost === undefined ? {} : { maxCost: Math.max(0, maxCost - cost) }),
-  }
+/**
+ * Returns the digest of a revision that a person named. Asks first if no conversation may get the revision, because its
+ * description goes to a model.
+ */
+async function admit(
+  skill: Skill,
+  named: string | undefined,
+  skills: SkillRuntime,
+  { config, flags: { yes, json } }: Asking,
+): Promise<Digest | undefined> {
+  if (named === undefined) return undefined
+  const { revision } = await skills.history.read(skill.name, named === LAST_GOOD ? '-1' : named)
+  if (yes === true || revision === skill.revision || !isReviewed(skill, skills)) return revision
+  if (json === true || !config.isInteractive)
+    throw new UsageError(
+      `the revision ${revision} is not served; to send its catalog text to a model, add --yes`,
+    )
+  const question = `send the description of ${shortDigest(revision)}, which is not served, to the model?`
+  if (!(await askYes(question))) throw new UsageError('no model was asked')
+  return revision
 }
 
-function findStop({ triggers, against, answers }: SkillResult): JobReport['stopped'] {
-  return triggers.stopped ?? against?.stopped ?? answers?.stopped
-}
-
-/** Tests one skill. Returns only the estimate for `--dry-run`. */
-async function testSkill(
-  { skill, tests, isTyped }: TestedSkill,
-  config: Config,
-  flags: ModelFlags,
-  options: JobOptions,
-): Promise<SkillResult | { readonly estimate: TrialEstimate }> {
+/**
+ * Sends the messages with the catalog of a revision, or of the served one, and keeps the score. Returns `undefined` if the
+ * person only wanted the estimate.
+ */
+async function testMessages(
+  { skill: { name }, tests, isTyped }: TestedSkill,
+  digest: Digest | undefined,
+  asking: Asking,
+): Promise<(Pick<SkillResult, 'triggers' | 'agreement'> & { readonly score: Score }) | undefined> {
+  const { config, flags, store, reports } = asking
+  await using skills = await openTrialSkills({ config, runsScripts: false, ...toRevision(name, digest) })
   const model = nameModel(config)
-  const asked = { model, repeats: flags.repeats ?? 1 }
-  await using opened = await open(skill.name, flags.revision, config, flags)
-  const agent = createTrialAgent(opened.skills, config)
-  const estimate = estimateTrials(tests, { agent, ...asked }, { ...options, countTokens })
-  if (flags.json !== true) printLine(describePlan(estimate, flags, options.maxCalls ?? DEFAULT_MAX_CALLS))
-  if (flags.dryRun === true) return { estimate }
-  const triggers = await runTriggerTrials(tests, { agent, ...asked }, options)
-  const { passed, total } = triggers
-  const at = new Date().toISOString()
+  const asked = { agent: createTrialAgent(skills, config), model, repeats: flags.repeats }
+  const options = toOptions(asking)
+  const estimate = estimateTrials(tests, asked, { ...options, countTokens })
+  asking.estimates.push({ skill: name, ...estimate })
+  asking.line.end()
+  const which = digest === undefined ? '' : paint('dim', `with ${shortDigest(digest)}: `)
+  if (flags.json !== true) printLine(which + describePlan(estimate, flags))
+  if (flags.dryRun === true) return undefined
+  const triggers = await runTriggerTrials(tests, asked, options)
+  reports.push(triggers)
+  const { passed, total, trials } = triggers
+  const { revision } = skills.current.get(name)
+  const score = { skill: name, revision, model, passed, total, at: new Date().toISOString() }
   // Messages of standard input are no tests of the revision.
-  if (triggers.stopped === undefined && !isTyped)
-    options.store.keepScore({ skill: skill.name, revision: opened.digest, model, passed, total, at })
-  let rest = spend(options, triggers.spent)
-  const against =
-    flags.against === undefined || triggers.stopped !== undefined
-      ? undefined
-      : await scoreOther(
-          { skill, tests, isTyped },
-          { ...asked, named: flags.against, config, flags, options: rest },
-        )
-  if (against !== undefined) rest = spend(rest, against.spent)
-  const isGoing = triggers.stopped === undefined && against?.stopped === undefined
-  const answers =
-    flags.answers === true && tests.answers.length > 0 && isGoing
-      ? await testAnswers({ skill, tests, isTyped }, config, { ...flags, ...asked }, rest)
-      : undefined
-  const { agreement } = estimateTriggers(
-    listCompeting(opened.skills.forConversation(defined({ scope: config.scope }))),
-    {
-      ...tests,
-      triggers: withRates(triggers),
-    },
-  )
-  const spent = [triggers, against, answers].flatMap(each => each?.spent ?? []).reduce(add)
-  return { triggers, agreement, spent, ...defined({ answers, against }) }
-}
-
-function add(a: Spent, b: Spent): Spent {
-  return {
-    calls: a.calls + b.calls,
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    ...defined({ cost: a.cost === undefined ? undefined : a.cost + (b.cost ?? 0) }),
-  }
-}
-
-/** Returns the messages with the share of runs that loaded the skill. */
-function withRates({ trials }: TriggerTrials): readonly TriggerTest[] {
-  return trials.flatMap(each => (each.runs === 0 ? [] : { ...each, triggerRate: each.loads / each.runs }))
-}
-
-/** Opens the served revision of a skill, or another one after a question. */
-async function open(
-  name: string,
-  wanted: string | undefined,
-  config: Config,
-  { yes, json }: ModelFlags,
-): Promise<Opened & AsyncDisposable> {
-  const served = await openTrialSkills({ config, runsScripts: false })
-  const close = (skills: SkillRuntime) => ({ [Symbol.asyncDispose]: async () => await skills.close() })
-  if (wanted === undefined)
-    return { skills: served, digest: served.current.get(name).revision, ...close(served) }
-  try {
-    const { revision: digest } = await served.history.read(name, wanted)
-    const report = served.current.reports().find(each => each.name === name)
-    const isServed = served.current.find(name)?.revision === digest
-    const isAdmitted = isServed || (report !== undefined && !isReviewed(report, served))
-    if (!isAdmitted && yes !== true) {
-      if (json === true || !config.isInteractive)
-        throw new UsageError(
-          `the revision ${digest} is not served; to send its catalog text to a model, add --yes`,
-        )
-      if (
-        !(await askYes(`send the description of ${shortDigest(digest)}, which is not served, to the model?`))
-      )
-        throw new UsageError('no model was asked')
-    }
-    const skills = await openTrialSkills({ config, runsScripts: false, revision: { skill: name, digest } })
-    return { skills, digest, ...close(skills) }
-  } finally {
-    await served.close()
-  }
-}
-
-interface OtherOptions {
-  readonly named: string
-  readonly model: string
-  readonly repeats: number
-  readonly config: Config
-  readonly flags: ModelFlags
-  readonly options: JobOptions
-}
-
-/** Sends the same messages with the catalog of another revision. Messages that it was asked before are not sent again. */
-async function scoreOther(
-  { skill, tests }: TestedSkill,
-  { named, model, repeats, config, flags, options }: OtherOptions,
-): Promise<OtherScore> {
-  await using other = await open(skill.name, named === LAST_GOOD ? '-1' : named, config, flags)
-  const asked = { agent: createTrialAgent(other.skills, config), model, repeats }
-  const { passed, total, spent, stopped, error } = await runTriggerTrials(tests, asked, options)
-  const at = new Date().toISOString()
-  const score = { skill: skill.name, revision: other.digest, model, passed, total, at }
-  return { ...score, spent, ...defined({ stopped, error }) }
+  if (triggers.stopped === undefined && !isTyped) store.keepScore(score)
+  const competing = listCompeting(skills.forConversation(defined({ scope: config.scope })))
+  const { agreement } = estimateTriggers(competing, { ...tests, triggers: trials })
+  return { triggers, agreement, score }
 }
 
 /** Compares the answers without the skill, with the served revision, and with the revision that was named. */
 async function testAnswers(
-  { skill, tests }: TestedSkill,
-  config: Config,
-  { model, repeats, revision, against }: ModelFlags & { readonly model: string; readonly repeats: number },
-  options: JobOptions,
+  { skill: { name }, tests }: TestedSkill,
+  digest: Digest | undefined,
+  asking: Asking,
 ): Promise<AnswerTrials> {
-  await using served = await openTrialSkills({ config, runsScripts: true })
-  const named = revision ?? (against === LAST_GOOD ? '-1' : against)
-  const digest = named === undefined ? undefined : (await served.history.read(skill.name, named)).revision
-  await using other =
-    digest === undefined
-      ? undefined
-      : await openTrialSkills({ config, runsScripts: true, revision: { skill: skill.name, digest } })
-  const toColumn = (name: string, skills: SkillRuntime, without: readonly string[] = []): AnswerColumn => ({
-    ...{ name, agent: createTrialAgent(skills, config, { without, runsScripts: true }) },
-    contents: `${skills.current.digest} ${without.join()}`,
-  })
+  const { config, flags, reports } = asking
+  const setting = { config, runsScripts: true }
+  await using served = await openTrialSkills(setting)
+  await using other = digest && (await openTrialSkills({ ...setting, ...toRevision(name, digest) }))
+  const toAgent = (skills: SkillRuntime, without: readonly string[] = []) =>
+    createTrialAgent(skills, config, { without, runsScripts: true })
   const columns = [
-    toColumn('without the skill', served, [skill.name]),
-    toColumn('served', served),
-    ...(other === undefined || digest === undefined ? [] : [toColumn(shortDigest(digest), other)]),
+    { name: 'without the skill', agent: toAgent(served, [name]) },
+    { name: 'served', agent: toAgent(served) },
+    ...(other && digest ? [{ name: shortDigest(digest), agent: toAgent(other) }] : []),
   ]
-  return await runAnswerTrials(tests, {
-    ...options,
-    columns,
-    model,
-    repeats,
-    judge: resolveModel(config.model),
-  })
+  const judge = resolveModel(config.model)
+  const asked = { columns, judge, model: nameModel(config), repeats: flags.repeats }
+  const answers = await runAnswerTrials(tests, { ...toOptions(asking), ...asked })
+  reports.push(answers)
+  return answers
+}
+
+function toRevision(skill: string, digest: Digest | undefined) {
+  return defined({ revision: digest && { skill, digest } })
+}
+
+/** Returns what may still be spent. */
+function toOptions({ flags, store, signal, line, reports }: Asking): JobOptions {
+  const { maxCalls, maxCost, price } = flags
+  const left = (most: number, key: 'calls' | 'cost'): number =>
+    Math.max(
+      0,
+      reports.reduce((rest, { spent }) => rest - (spent[key] ?? 0), most),
+    )
+  return {
+    ...{ store, signal, maxCalls: left(maxCalls, 'calls') },
+    ...defined({ price, maxCost: maxCost && left(maxCost, 'cost') }),
+    onProgress: ({ done, of }) => line.show('asked the model', done, of),
+  }
 }
 
 /** Returns the line that says what a run will cost at most. */
 function describePlan(
   { calls, known, inputTokens, cost }: TrialEstimate,
-  { answers }: ModelFlags,
-  maxCalls: number,
+  { answers, maxCalls }: ModelFlags,
 ): string {
   const money = cost === undefined ? '' : `, about $${cost.toFixed(2)}`
   const rest = answers === true ? ', and the answers' : ''
@@ -302,18 +233,15 @@ function describePlan(
 
 async function toAnswer(
   results: readonly SkillResult[],
-  flags: ModelFlags,
-  fault: string | undefined,
+  { flags: { report, answers: isAnswering, dryRun }, store: { fault }, reports, estimates }: Asking,
 ): Promise<Answer> {
-  const { report } = flags
   const answers = results.flatMap(each => each.answers ?? [])
   if (report !== undefined) await writeFile(report, answers.map(each => renderAnswerReport(each)).join('\n'))
-  const last = results.at(-1)
-  const stopped = last && findStop(last)
-  const error = last?.triggers.error ?? last?.against?.error ?? last?.answers?.error
+  const { stopped, error } = reports.at(-1) ?? {}
   return {
-    json: { tier: 'model', skills: results.map(toJson), ...defined({ stopped }) },
+    json: { tier: 'model', ...(dryRun === true ? { estimates } : { skills: results.map(toJson) }) },
     text: function* () {
+      if (reports.length === 0) yield 'no model was asked'
       for (const each of results) {
         yield* describeTrials(each.triggers, each.against)
         if (each.agreement)
@@ -323,7 +251,7 @@ async function toAnswer(
           )
         if (each.answers !== undefined) yield* describeAnswers(each.answers)
       }
-      if (flags.answers === true && answers.length === 0) yield 'no message below "ask:" was sent'
+      if (isAnswering === true && answers.length === 0) yield 'no message below "ask:" was sent'
       if (report !== undefined) yield `wrote the answers to ${report}`
       if (fault !== undefined) yield paint('yellow', `the results are not kept: ${fault}`)
       if (stopped !== undefined)
@@ -333,18 +261,11 @@ async function toAnswer(
   }
 }
 
-/** Shows an error as its message, because an error of an SDK has the whole request. */
-function toJson({ triggers, against, answers, ...rest }: SkillResult): object {
-  const withMessage = (part: { readonly error?: unknown } | undefined): object | undefined =>
-    part?.error === undefined ? part : { ...part, error: toMessage(part.error) }
-  return {
-    ...rest,
-    ...defined({
-      triggers: withMessage(triggers),
-      against: withMessage(against),
-      answers: withMessage(answers),
-    }),
-  }
+/** Shows errors as messages, because an error of an SDK has the whole request. */
+function toJson({ triggers, answers, ...rest }: SkillResult): object {
+  const shown = (part: JobReport): object =>
+    part.error === undefined ? part : { ...part, error: toMessage(part.error) }
+  return { ...rest, triggers: shown(triggers), ...defined({ answers: answers && shown(answers) }) }
 }
 
 const STOPS: Readonly<Record<NonNullable<TriggerTrials['stopped']>, string>> = {

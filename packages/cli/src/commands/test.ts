@@ -45,21 +45,20 @@ export async function test(config: Config, flags: TestFlags, names: readonly str
   if (flags.export !== undefined) return await exportTests(tested, flags.export)
   // Only a flag chooses a model here, because a model of the environment may cost money.
   if (flags.model !== undefined || flags.baseUrl !== undefined)
-    return await testWithModel(tested, config, flags)
+    return await testWithModel(tested, skills, config, flags)
   const needless = NEED_MODEL.find(([name]) => flags[name] !== undefined)
   if (needless !== undefined)
     throw new UsageError(`${needless[1]} needs --model, because words alone ask nothing`)
   return await testByWords(tested, { reader, isNamed: named.length > 0, messages })
 }
 
+/** Options that mean nothing without a model. */
 const NEED_MODEL = [
   ['against', '--against'],
   ['revision', '--revision'],
-  ['repeats', '--repeats'],
   ['answers', '--answers'],
   ['report', '--report'],
   ['dryRun', '--dry-run'],
-  ['maxCalls', '--max-calls'],
   ['maxCost', '--max-cost'],
   ['price', '--price'],
 ] as const

@@ -52,20 +52,7 @@ export async function update(config: Config, flags: UpdateFlags, names: readonly
       `${JSON.stringify(unknown)} is not in the lock file, which has: ${Object.keys(locked).join(', ') || 'none'}`,
     )
   const wanted = Object.entries(locked).filter(([name]) => names.length === 0 || names.includes(name))
-  const work = async (): Promise<Outcome[]> => await updateAll(wanted, config, flags)
-  const outcomes = flags.check ? await work() : await keepHistory(config, work)
-  outcomes.sort((a, b) => (a.name < b.name ? -1 : 1))
-  const isDone = outcomes.every(
-    ({ kind, from, to }) => kind === 'current' || kind === 'updated' || (kind === 'kept' && from === to),
-  )
-  return { json: outcomes, text: () => [describe(outcomes)], exit: isDone ? EXIT_OK : EXIT_FINDINGS }
-}
-
-async function updateAll(
-  wanted: readonly (readonly [name: string, entry: LockedSkill])[],
-  config: Config,
-  flags: UpdateFlags,
-): Promise<Outcome[]> {
+  if (!flags.check) await keepHistory(config)
   const outcomes: Outcome[] = []
   for (const source of new Set(wanted.map(([, { source: each }]) => each))) {
     const own = wanted.filter(([, each]) => each.source === source)
@@ -85,7 +72,12 @@ async function updateAll(
       for (const [name, entry] of own) if (!isDone.has(name)) outcomes.push(failed(name, entry, thrown))
     }
   }
-  return outcomes
+  if (!flags.check) await keepHistory(config)
+  outcomes.sort((a, b) => (a.name < b.name ? -1 : 1))
+  const isDone = outcomes.every(
+    ({ kind, from, to }) => kind === 'current' || kind === 'updated' || (kind === 'kept' && from === to),
+  )
+  return { json: outcomes, text: () => [describe(outcomes)], exit: isDone ? EXIT_OK : EXIT_FINDINGS }
 }
 
 /** Finds a skill in its source by its name, because its folder may have moved, or may now have another skill. */

@@ -15,14 +15,15 @@ export async function usage(
 ): Promise<Answer> {
   // Opening the log creates its directory, and a look must not write.
   const counts = existsSync(config.stateDirectory) ? await readCounts(config, days) : []
-  const [loads, misses] = (['load', 'miss'] as const).map(kind => counts.filter(each => each.kind === kind))
+  const { load: loads = [], miss: misses = [] } = Object.groupBy(counts, ({ kind }) => kind)
   return {
     json: { days, loads, misses },
     text: function* () {
       if (counts.length === 0) yield `nothing was loaded in the last ${days} days`
       else
         yield formatTable([['SKILL', 'LOADS', 'LAST DAY', 'REVISIONS', 'CLIENTS'], ...describeLoads(loads)])
-      if (misses?.length) yield `\n${paint('yellow', 'searched without a match')}\n${describeMisses(misses)}`
+      if (misses.length > 0)
+        yield `\n${paint('yellow', 'searched without a match')}\n${describeMisses(misses)}`
     },
   }
 }
@@ -36,7 +37,7 @@ async function readCounts({ stateDirectory }: Config, days: number): Promise<rea
   }
 }
 
-function describeLoads(loads: readonly UsageCount[] = []): readonly (readonly string[])[] {
+function describeLoads(loads: readonly UsageCount[]): readonly (readonly string[])[] {
   return listByCount(loads).map(([name, rows, total]) => [
     paint('bold', toTerminalLine(name)),
     String(total),

@@ -23,7 +23,6 @@ const row = {
 } as unknown as SkillRow
 const healthy: MachineFacts = {
   ...{ containment: { kind: 'sandbox', detail: 'bubblewrap' }, git: '2.47.0', needsGit: false },
-  takenPort: undefined,
 }
 const copy = (root: string, revision: string): SkillCopy => ({
   ...{ name: 'pdf', root, path: `${root}/pdf`, revision: `sha256:${revision}` },
@@ -89,14 +88,17 @@ describe('the judgement of a setup', () => {
       judgeCopies([copy('/a', 'x'), copy('/b', 'x'), copy('/c', 'y')]),
       /^warning: pdf has different files in \/a\/pdf, \/b\/pdf, \/c\/pdf \| diff -r \/a\/pdf \/c\/pdf$/,
     ],
-    ['a missing sandbox', machine({ containment: undefined }), /^info: scripts do not run here/],
+    [
+      'a missing sandbox',
+      machine({ containment: { kind: 'none', detail: 'Bun' } }),
+      /^info: scripts do not run here: Bun/,
+    ],
     ['a missing git', machine({ git: undefined }), /^info: git is not on the path/],
     [
       'a missing git that is needed',
       machine({ git: undefined, needsGit: true }),
       /^error: git is not on the path/,
     ],
-    ['a port that is taken', machine({ takenPort: 4114 }), /^info: another program .* 4114 .*dev --port 0$/],
     ['frozen roots', judgeSkills([row], [], true), /^info: the roots are frozen/],
     [
       'a client whose entry is old',

@@ -20,13 +20,10 @@ export interface ClientFact {
 
 /** What the machine offers to the skills. */
 export interface MachineFacts {
-  /** How scripts are contained; absent if no script runs here. */
-  readonly containment: { readonly kind: 'sandbox' | 'permissions'; readonly detail: string } | undefined
-  /** Version of git; absent if git is missing. */
+  readonly containment: { readonly kind: 'sandbox' | 'permissions' | 'none'; readonly detail: string }
+  /** Version of git; `undefined` if git is missing. */
   readonly git: string | undefined
   readonly needsGit: boolean
-  /** The port of the next `stoke dev` if another program uses it. */
-  readonly takenPort: number | undefined
 }
 
 /** Judges a source of skills. `isNamed` is false for a default root, which may be missing. */
@@ -90,17 +87,14 @@ export function judgeCopies(copies: readonly SkillCopy[]): readonly SetupFinding
   })
 }
 
-export function judgeMachine(facts: MachineFacts): readonly SetupFinding[] {
-  const { containment, git, needsGit, takenPort } = facts
-  const found: SetupFinding[] = []
-  if (containment?.kind !== 'sandbox') {
-    const how = containment === undefined ? 'do not run here' : `have no sandbox: ${containment.detail}`
-    found.push(info(`scripts ${how}`, 'install bubblewrap'))
-  }
-  if (git === undefined) found.push((needsGit ? error : info)('git is not on the path', 'install git'))
-  if (takenPort !== undefined)
-    found.push(info(`another program uses the port ${takenPort} of stoke dev`, 'stoke dev --port 0'))
-  return found
+export function judgeMachine({ containment, git, needsGit }: MachineFacts): readonly SetupFinding[] {
+  const { kind, detail } = containment
+  const what = kind === 'none' ? 'do not run here' : 'have no sandbox'
+  const fix = 'install bubblewrap'
+  return [
+    ...(kind === 'sandbox' ? [] : [info(`scripts ${what}: ${detail}`, fix)]),
+    ...(git === undefined ? [(needsGit ? error : info)('git is not on the path', 'install git')] : []),
+  ]
 }
 
 export function judgeClient({ id, title, path, state }: ClientFact): readonly SetupFinding[] {

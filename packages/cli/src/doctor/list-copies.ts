@@ -1,5 +1,5 @@
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createSkillRuntime, type Digest } from '@skillstoke/core'
 import { directory, nodeHasher } from '@skillstoke/core/node'
 import { AGENT_FOLDERS } from '../config/agent-folders.ts'
@@ -14,18 +14,19 @@ export interface SkillCopy {
   readonly revision: Digest
 }
 
-/** Folders of the user in which clients look for skills, as their documentation names them (read on 2026-11-26). */
-const USER_FOLDERS = [
-  ...['.agents/skills', '.claude/skills', '.cursor/skills', '.codex/skills', '.gemini/skills'],
-  ...['.copilot/skills', '.config/opencode/skills'],
+/**
+ * Folders in which clients look for skills, in a project or in the home folder, as their documentation names them (read
+ * on 2026-11-26).
+ */
+const FOLDERS = [
+  ...Object.values(AGENT_FOLDERS),
+  ...['.codex/skills', '.copilot/skills', '.config/opencode/skills'],
 ]
 
 /** Reads, in memory, every valid skill in these roots and in the folders of all clients. */
 export async function listCopies(roots: readonly string[]): Promise<readonly SkillCopy[]> {
-  const own = [...roots, 'skills', '.codex/skills', ...Object.values(AGENT_FOLDERS)].map(path =>
-    resolve(path),
-  )
-  const all = [...own, ...USER_FOLDERS.map(path => join(homedir(), path))]
+  const bases = [process.cwd(), homedir()]
+  const all = [...roots, ...bases.flatMap(base => FOLDERS.map(path => join(base, path)))]
   // Several paths may lead to one folder.
   const folders = [...new Set(all.flatMap(path => realPath(path) ?? []))]
   const sources = folders.map(path =>

@@ -1,6 +1,7 @@
 import { defined } from '@skillstoke/core/internal'
 import { FleetConnection, findRestoredBackup, type ManifestSigner, SkillPublisher } from '@skillstoke/fleet'
 import { type FleetConfig, type FleetFlags, readSigner, resolveFleet } from '../config/fleet-config.ts'
+import { findSecretIn } from './find-secret.ts'
 
 /** Options of the verbs of `stoke fleet`. */
 export interface FleetVerbFlags extends FleetFlags {
@@ -46,7 +47,7 @@ async function connect<T>(
   const config = resolveFleet(flags)
   const { connection, channel } = config
   await using fleet = new FleetConnection(connection)
-  const publisher = new SkillPublisher(fleet, defined({ signer }))
+  const publisher = new SkillPublisher(fleet, { ...defined({ signer }), findFault: findSecretIn })
   const inChannel = defined({ channel })
   return await work({ ...config, fleet, publisher, signer, inChannel })
 }

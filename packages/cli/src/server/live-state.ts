@@ -1,3 +1,5 @@
+import type { Finding } from '@skillstoke/author'
+import { toFindings } from '@skillstoke/author/internal'
 import {
   diffGenerations,
   type Generation,
@@ -11,6 +13,7 @@ import {
   type CatalogView,
   countSkills,
   type SkillRow,
+  targetOf,
   toGenerationId,
   toRow,
   type Viewing,
@@ -192,7 +195,16 @@ export class LiveState {
     const usage = this.#skills.usageOf(report.name)
     const row = skill === undefined ? toRow(report) : toRow(report, this.#tokens.get(skill), usage)
     const visibility = this.#viewOf(generation).visibilityOf(report)
-    return { ...judge(row, this.findings.get(report)), visibility }
+    return { ...judge(row, this.#findingsOf(report, generation)), visibility }
+  }
+
+  /** Returns the findings of a report. A copy of a report may have more diagnostics than the report of the generation. */
+  #findingsOf(report: SkillReport, generation: Generation): readonly Finding[] | undefined {
+    if (report.status !== 'pending') return this.findings.get(report)
+    const own = generation.reports().find(each => targetOf(each) === targetOf(report))
+    const found = own && this.findings.get(own)
+    const more = report.diagnostics.filter(each => own?.diagnostics.includes(each) === false)
+    return found && [...found, ...toFindings(more)]
   }
 
   /** Returns what new conversations see. Computes it once for each generation, because every row needs it. */

@@ -99,12 +99,8 @@ export async function findRunningDev(config: Config): Promise<RunningDev | undef
   return running.find(({ file }) => JSON.stringify(file.roots) === wanted)
 }
 
-/** Lists the run files of every running `stoke dev` of this machine that uses the state directory. */
-export async function listRunningDevs(config: StatePlace): Promise<readonly RunFile[]> {
-  return (await findRunningDevs(config)).map(({ file }) => file)
-}
-
-async function findRunningDevs(config: StatePlace): Promise<readonly RunningDev[]> {
+/** Finds every running `stoke dev` of this machine that uses the state directory. */
+export async function findRunningDevs(config: StatePlace): Promise<readonly RunningDev[]> {
   const found: RunningDev[] = []
   for (const path of listFolder(config, RUN_FILE)) {
     const file = readRunFile(path)

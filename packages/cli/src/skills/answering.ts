@@ -1,13 +1,23 @@
-import type { SkillReport } from '@skillstoke/core'
-import { type Answering, decodeUnmarkedText } from '@skillstoke/core/internal'
+import type { SkillReport, SkillRuntime } from '@skillstoke/core'
+import { type Answering, decodeUnmarkedText, defined } from '@skillstoke/core/internal'
 import { createTwoFilesPatch } from 'diff'
+import type { Config } from '../config/config.ts'
 import { readNewestBytes } from './read-newest.ts'
-import { toViewing } from './viewing.ts'
+import { measureQuickly } from './tokens.ts'
 
-/** Lets a runtime answer questions about its skills, which are on the disk of this machine. */
-export function toAnswering(...viewed: Parameters<typeof toViewing>): Answering {
+/**
+ * Lets a runtime answer questions about its skills, which are on the disk of this machine.
+ * @param measure returns the size of a catalog that the runtime rendered
+ */
+export function toAnswering(
+  skills: SkillRuntime,
+  { scope, catalog }: Pick<Config, 'scope' | 'catalog'>,
+  measure: Answering['catalog']['measure'] = each => measureQuickly(each, catalog.maxTokens),
+): Answering {
   return {
-    ...toViewing(...viewed),
+    skills,
+    ...defined({ scope }),
+    catalog: { ...catalog, measure },
     readNewest,
     toPatch: ({ path, before, after, from, to }) =>
       createTwoFilesPatch(path, path, before, after, from, to, { context: 2 }),

@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { promisify } from 'node:util'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { findLeftOutIn, findMeant } from '@skillstoke/core/internal'
 import type { RevisionRecord } from '@skillstoke/core/source'
+import { runGit } from './run-git.ts'
 
 /** A commit that changed a folder. */
 interface FolderCommit {
@@ -13,12 +12,8 @@ interface FolderCommit {
   readonly files: ReadonlyMap<string, string>
 }
 
-const run = promisify(execFile)
-const MAX_COMMITS = 200
 // Older steps keep their recorded authors, because all files of a step have to be read.
 const MAX_STEPS = 50
-// Git walks a large history for seconds. The list is then printed without the authors of commits.
-const LIMITS = { timeout: 2_000, maxBuffer: 16 * 1024 * 1024 }
 
 /**
  * Returns the steps of a skill, newest first. A step whose files were committed to the git work tree of the folder gets
@@ -72,47 +67,31 @@ function isSame(committed: ReadonlyMap<string, string>, files: ReadonlyMap<strin
   )
 }
 
-/** Lists the newest commits that changed a folder. Empty if the folder is in no work tree, or git is missing. */
+/** Lists the commits that changed a folder, newest first. Empty if the folder is in no work tree, or git is missing. */
 async function listCommits(directory: string): Promise<FolderCommit[]> {
   try {
-    const tree = await git(directory, 'ls-tree', '-r', '-z', 'HEAD', '.')
-    const format = '--format=%x1e%an%x1f%s'
     const options = ['--raw', '-z', '--no-abbrev', '--no-renames', '--relative', '--first-parent', '-m']
-    const log = await git(directory, 'log', format, `-n${MAX_COMMITS}`, ...options, '--', '.')
-    return readCommits(readTree(tree), log)
+    return readCommits(
+      await runGit(directory, 'log', '--format=%x1e%an%x1f%s', '--reverse', ...options, '--', '.'),
+    )
   } catch {
     return []
   }
 }
 
-/** Runs git so that the settings of the work tree start no program. */
-async function git(directory: string, ...words: readonly string[]): Promise<string> {
-  const env = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'))
-  const settings = ['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'log.showSignature=false']
-  const args = ['--no-pager', ...settings.flatMap(each => ['-c', each]), ...words]
-  const options = { ...LIMITS, cwd: directory, env: Object.fromEntries(env) }
-  return (await run('git', args, options)).stdout
-}
-
-/** Reads entries such as `100644 blob <id> TAB <path> NUL`. */
-function readTree(text: string): ReadonlyMap<string, string> {
-  const entries = text.matchAll(/\d+ \w+ ([0-9a-f]+)\t([^\0]+)\0/g)
-  return new Map(Array.from(entries, ([, id = '', path = '']) => [path, id]))
-}
-
-/** Goes back from the files of the newest commit: each commit names the old and the new id of the files it changed. */
-function readCommits(newest: ReadonlyMap<string, string>, log: string): FolderCommit[] {
-  const files = new Map(newest)
-  return log
+/** Reads the commits, oldest first. Each names the files that it changed, and their new ids. */
+function readCommits(log: string): FolderCommit[] {
+  const files = new Map<string, string>()
+  const commits = log
     .split('\x1e')
     .slice(1)
     .map(text => {
       const [author = '', subject = ''] = (text.split('\0')[0] ?? '').split('\x1f')
-      const commit = { author, subject, files: new Map(files) }
-      for (const [, old = '', path = ''] of text.matchAll(/:\d+ \d+ ([0-9a-f]+) [0-9a-f]+ \w\0([^\0]+)\0/g)) {
-        if (/^0+$/.test(old)) files.delete(path)
-        else files.set(path, old)
+      for (const [, id = '', path = ''] of text.matchAll(/:\d+ \d+ [0-9a-f]+ ([0-9a-f]+) \w\0([^\0]+)\0/g)) {
+        if (/^0+$/.test(id)) files.delete(path)
+        else files.set(path, id)
       }
-      return commit
+      return { author, subject, files: new Map(files) }
     })
+  return commits.reverse()
 }

@@ -5,8 +5,9 @@ import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS } from '../terminal/exit-code.ts'
 import { toTerminalLine } from '../terminal/output.ts'
 import { askOrScan } from './ask-or-scan.ts'
+import { toAsked } from './skill-target.ts'
 
-/** Returns a verb that reports a name that no skill has as `show` and `why` do, and does not fail. */
+/** Returns a verb that reports a name that no skill has as `why` does, and does not fail. */
 export function reportMissing<Flags, Rest extends readonly unknown[]>(
   verb: (config: Config, flags: Flags, name: string, ...rest: Rest) => Promise<Answer>,
 ): typeof verb {
@@ -17,8 +18,8 @@ export function reportMissing<Flags, Rest extends readonly unknown[]>(
       const isApi = thrown instanceof ApiError && thrown.code === 'NOT_FOUND'
       if (!isApi && !SkillError.isInstance(thrown, 'SKILL_NOT_FOUND')) throw thrown
       const { answer } = await askOrScan<SkillExplanation>(config, {
-        ask: async client => await client.why(name),
-        scan: async skills => await skills.why(name),
+        ask: async client => await client.why(toAsked(name)),
+        scan: async skills => await skills.why(toAsked(name)),
       })
       // If the skill exists, something else was not found, for example a revision.
       if (answer.steps[0]?.ok === true) throw thrown

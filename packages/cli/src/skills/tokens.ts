@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { SkillCatalog, TokenCounter } from '@skillstoke/core'
-import { approximateTokens, type CatalogSize } from '@skillstoke/core/internal'
+import { approximateTokens, type CatalogUse } from '@skillstoke/core/internal'
 import type * as O200k from './o200k.ts'
 
 const require = createRequire(import.meta.url)
@@ -31,12 +31,15 @@ export function createCatalogCounter(maxTokens: number): TokenCounter {
  * Returns the size of a catalog that was rendered with `createCatalogCounter()`. Estimates the size of a short catalog,
  * because all its skills certainly fit and an exact count would load the vocabulary.
  */
-export function measureQuickly({ text, tokens }: SkillCatalog, maxTokens: number): CatalogSize {
+export function measureQuickly(
+  { text, tokens }: SkillCatalog,
+  maxTokens: number,
+): Pick<CatalogUse, 'tokens' | 'isEstimate'> {
   const isShort = text !== '' && Buffer.byteLength(text) <= maxTokens
   return { tokens: isShort ? approximateTokens(text) : tokens, isEstimate: isShort }
 }
 
 /** Returns the size of a catalog that was rendered with `countTokens()`. */
-export function measureExactly({ tokens }: SkillCatalog): CatalogSize {
+export function measureExactly({ tokens }: SkillCatalog): Pick<CatalogUse, 'tokens' | 'isEstimate'> {
   return { tokens, isEstimate: false }
 }

@@ -176,7 +176,12 @@ function shortenMiddle(cell: string, width: number): string {
     /^((?:\p{Cc}\[[\d;]*m)*)(.*?)((?:\p{Cc}\[[\d;]*m)*)$/su.exec(cell) ?? []
   const plain = stripVTControlCharacters(text)
   const tail = Math.floor((width - 1) / 2)
-  return `${start}${plain.slice(0, width - 1 - tail)}…${plain.slice(plain.length - tail)}${end}`
+  return `${start}${cutMiddle(plain, width - 1 - tail, tail)}${end}`
+}
+
+/** Keeps so many characters at the start and at the end of a text that is longer. */
+export function cutMiddle(text: string, head: number, tail: number): string {
+  return text.length > head + tail + 1 ? `${text.slice(0, head)}…${text.slice(text.length - tail)}` : text
 }
 
 function widthOf(cell: string): number {

@@ -1,5 +1,5 @@
 import { type ChangeObject, diffWordsWithSpace } from 'diff'
-import { paint, toTerminalText } from './output.ts'
+import { cutMiddle, paint, toTerminalText } from './output.ts'
 
 /** Characters of unchanged text that stay beside a changed part of a long line. */
 const CONTEXT = 24
@@ -19,56 +19,45 @@ export function paintDiff(
   text: string,
   columns: number = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY,
 ): string {
-  const lines = toTerminalText(text).split('\n')
-  const painted: string[] = []
-  while (lines.length > 0) {
-    const removed = takeWhile(lines, '-')
-    const added = takeWhile(lines, '+')
-    if (removed.length === added.length && [...removed, ...added].some(line => line.length > columns))
-      painted.push(...paintPairs(removed, added))
-    else painted.push(...removed.map(line => paint('red', line)), ...added.map(line => paint('green', line)))
-    painted.push(...takeWhile(lines, /^(?![-+])|^(---|\+\+\+) .*\t/))
-  }
-  return painted.join('\n')
+  return toTerminalText(text)
+    .replace(CHANGES, lines => shortenPairs(lines, columns))
+    .split('\n')
+    .map(line => (HEADER.test(line) ? line : paintLine(line)))
+    .join('\n')
 }
 
-/** Removes the lines at the beginning that match, and returns them. The names of the files in a diff are no changes. */
-function takeWhile(lines: string[], sign: '-' | '+' | RegExp): readonly string[] {
-  const isWanted = (line: string): boolean =>
-    typeof sign === 'string' ? line.startsWith(sign) && !/^(---|\+\+\+) .*\t/.test(line) : sign.test(line)
-  const end = lines.findIndex(line => !isWanted(line))
-  return lines.splice(0, end === -1 ? lines.length : end)
+/** Matches the names of the files in a diff, which are no changes. */
+const HEADER = /^(?:---|\+\+\+) .*\t/
+/** Matches removed lines and the added lines after them. */
+const CHANGES = /(?:^-(?!-- .*\t).*\n)+(?:^\+(?!\+\+ .*\t).*(?:\n|$))+/gm
+
+function paintLine(line: string): string {
+  return line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line
 }
 
-function paintPairs(removed: readonly string[], added: readonly string[]): readonly string[] {
+/** Shortens the lines if each removed line has an added line, and one of them is too long. */
+function shortenPairs(text: string, columns: number): string {
+  const lines = text.split('\n')
+  const removed = lines.filter(line => line.startsWith('-'))
+  const added = lines.filter(line => line.startsWith('+'))
+  if (removed.length !== added.length || lines.every(line => line.length <= columns)) return text
   const pairs = removed.map((line, index) => paintPair(line.slice(1), (added[index] ?? '').slice(1)))
-  return [...pairs.map(pair => pair.removed), ...pairs.map(pair => pair.added)]
+  const painted = [...pairs.map(pair => pair.removed), ...pairs.map(pair => pair.added)]
+  return `${painted.join('\n')}${text.endsWith('\n') ? '\n' : ''}`
 }
 
 function paintPair(before: string, after: string): Readonly<Record<Side, string>> {
   const parts = diffWordsWithSpace(before, after, { maxEditLength: MAX_EDITS })
-  if (parts === undefined) return { removed: paint('red', `-${before}`), added: paint('green', `+${after}`) }
-  return { removed: paintSide(parts, 'removed'), added: paintSide(parts, 'added') }
+  if (parts === undefined) return { removed: `-${before}`, added: `+${after}` }
+  return { removed: `-${paintSide(parts, 'removed')}`, added: `+${paintSide(parts, 'added')}` }
 }
 
 function paintSide(parts: readonly ChangeObject<string>[], side: Side): string {
-  const other = side === 'added' ? 'removed' : 'added'
-  const texts = parts.map((part, index) => {
-    if (part[other]) return ''
+  const own = parts.filter(part => part[side] || !(part.added || part.removed))
+  const texts = own.map((part, index) => {
     if (part[side]) return paint(['inverse', STYLES[side]], part.value)
-    return paint(
-      STYLES[side],
-      shortenMiddle(part.value, { isFirst: index === 0, isLast: index === parts.length - 1 }),
-    )
+    const [head, tail] = [index === 0 ? 0 : CONTEXT, index === own.length - 1 ? 0 : CONTEXT]
+    return paint(STYLES[side], cutMiddle(part.value, head, tail))
   })
-  return `${paint(STYLES[side], side === 'added' ? '+' : '-')}${texts.join('')}`
-}
-
-function shortenMiddle(
-  text: string,
-  { isFirst, isLast }: { readonly isFirst: boolean; readonly isLast: boolean },
-): string {
-  const head = isFirst ? '' : text.slice(0, CONTEXT)
-  const tail = isLast ? '' : text.slice(-CONTEXT)
-  return text.length > head.length + tail.length + 1 ? `${head}…${tail}` : text
+  return texts.join('')
 }

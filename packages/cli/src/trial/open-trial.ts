@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { resolveModel, SkillAgent } from '@skillstoke/agent'
 import { openTrialStore, type TrialStore } from '@skillstoke/author/trials'
 import type { SkillRuntime } from '@skillstoke/core'
-import { defined } from '@skillstoke/core/internal'
 import { toCallSettings } from '../chat/tool-approval.ts'
 import { CONFIRMATIONS } from '../chat/tool-confirmation.ts'
 import type { Config } from '../config/config.ts'
@@ -54,13 +53,11 @@ export function createTrialAgent(
   config: Config,
   { without = [], runsScripts = false }: TrialRights = {},
 ): SkillAgent {
-  const { scope } = config
-  const excluded = [...(scope?.exclude ?? []), ...without]
+  const scope = { ...config.scope, exclude: [...(config.scope?.exclude ?? []), ...without] }
   return new SkillAgent({
-    ...{ skills, model: resolveModel(config.model), maxSteps: MAX_STEPS },
+    ...{ skills, scope, model: resolveModel(config.model), maxSteps: MAX_STEPS },
     // A call that waits for an approval ends the turn.
     ...(runsScripts ? {} : { call: toCallSettings(CONFIRMATIONS) }),
-    ...defined({ scope: without.length === 0 ? scope : { ...scope, exclude: excluded } }),
   })
 }
 

@@ -21,6 +21,13 @@ export function act(
   })
 }
 
+/** Like `act()`, for verbs about one skill. Reports a name that no skill has. */
+export function actOn(
+  load: () => Promise<(config: Config, flags: never, name: string, ...rest: never[]) => Promise<Answer>>,
+): Action {
+  return act(async () => (await import('../skills/report-missing.ts')).reportMissing(await load()))
+}
+
 /** Like `act()`, for verbs that use no skills of this project. */
 export function actAlone(load: () => Promise<(...given: never[]) => Result>): Action {
   return async (...given) => {

@@ -20,7 +20,7 @@ function addUsage(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nCounts dev, mcp, serve and chat. A count is written within ten seconds.\n\nExamples:\n  stoke usage\n  stoke usage --days 7 --json',
+      '\nCounts dev, mcp, serve and chat.\n\nExamples:\n  stoke usage\n  stoke usage --days 7 --json',
     )
     .action(act(async () => (await import('../commands/usage.ts')).usage))
 }
@@ -37,11 +37,10 @@ function addDoctor(program: Command): void {
 
 function addNew(program: Command): void {
   withRootOptions(program.command('new').aliases(['init', 'create']))
-    .description('create a skill: SKILL.md and a file for its tests')
+    .description('create a skill in the first root: SKILL.md and a file for its tests')
     .argument('<name>', 'lower-case letters, digits and hyphens')
     .option('--what <text>', 'what the skill does')
     .option('--when <text>', 'when an agent should use it')
-    .option('--description <text>', 'the whole description, instead of --what and --when')
     .addOption(
       new Option('--template <name>', 'kind of instructions (default: procedure)').choices(SKILL_TEMPLATES),
     )
@@ -51,12 +50,10 @@ function addNew(program: Command): void {
         'create it in the folder of this agent, for example .claude/skills for claude-code',
       ).choices(Object.keys(AGENT_FOLDERS)),
     )
-    .option('--to <dir>', 'folder to create it in (default: the first root)')
-    .option('--edit', 'open SKILL.md in $VISUAL or $EDITOR')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nIn a terminal, the command asks for what is missing. It never replaces an existing folder.\n\nExamples:\n  stoke new vat-report\n  stoke new vat-report --what "Writes VAT reports" --when "somebody asks for the VAT of a month"\n  stoke new house-style --template style --agent claude-code --edit',
+      '\nIn a terminal, the command asks for what is missing, and whether to open $VISUAL or $EDITOR. It never replaces an existing folder.\n\nExamples:\n  stoke new vat-report\n  stoke new vat-report --what "Writes VAT reports" --when "somebody asks for the VAT of a month"\n  stoke new house-style --template style --agent claude-code',
     )
     .action(act(async () => (await import('../commands/new.ts')).createSkill))
 }

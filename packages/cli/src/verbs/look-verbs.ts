@@ -6,7 +6,7 @@ import {
   SKILL_STATUSES,
   VISIBILITIES,
 } from '../config/known-values.ts'
-import { act } from './act.ts'
+import { act, actOn } from './act.ts'
 import { parseCount, withScopeOptions, withSharedOptions } from './verb-options.ts'
 
 /** Adds the verbs that read the skills and change nothing, for example `list`. */
@@ -49,7 +49,7 @@ function addShow(program: Command): void {
       'after',
       '\nExamples:\n  stoke show pdf\n  stoke show pdf --revision -1\n  stoke show pdf --revision yesterday --copy-to /tmp/try\n  stoke show skills/pdf\n  stoke show pdf --json',
     )
-    .action(act(async () => (await import('../commands/show.ts')).show))
+    .action(actOn(async () => (await import('../commands/show.ts')).show))
 }
 
 function addRender(program: Command): void {
@@ -80,20 +80,9 @@ function withCatalogOptions(command: Command): Command {
 function addBudget(program: Command): void {
   withCatalogOptions(program.command('budget'))
     .description('print the tokens of each skill, what the catalog leaves out, and the limits of clients')
-    .addOption(
-      new Option('--sort <column>', 'order of the skills')
-        .choices(['tokens', 'body', 'name'])
-        .default('tokens'),
-    )
-    .option(
-      '--context <tokens>',
-      'size of the context for which the limits of clients are computed',
-      parseCount,
-      200_000,
-    )
     .addHelpText(
       'after',
-      '\nExamples:\n  stoke budget\n  stoke budget --max-tokens 2000 --exclude "draft-*"\n  stoke budget --sort body --json',
+      '\nExamples:\n  stoke budget\n  stoke budget --max-tokens 2000 --exclude "draft-*"\n  stoke budget --json',
     )
     .action(act(async () => (await import('../commands/budget.ts')).budget))
 }

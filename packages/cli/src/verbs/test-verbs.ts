@@ -27,8 +27,8 @@ function addTest(program: Command): void {
       'ask this model: a model of the --base-url server, or an AI SDK name such as "openai/gpt-5"',
     )
     .option('--base-url <url>', 'OpenAI-compatible server, for example http://127.0.0.1:11434/v1')
-    .option('-k, --repeats <count>', 'how often each message is sent (default: 1)', parseCount)
-    .option('--max-calls <count>', 'end after this number of model calls (default: 500)', parseCount)
+    .option('-k, --repeats <count>', 'how often each message is sent', parseCount, 1)
+    .option('--max-calls <count>', 'end after this number of model calls', parseCount, 500)
     .option('--max-cost <dollars>', 'end after this amount; needs --price', parseAmount)
     .option('--price <input/output>', 'dollars for a million tokens, for example 3/15', parsePrice)
     .option('--dry-run', 'only print how many calls and tokens it would take')

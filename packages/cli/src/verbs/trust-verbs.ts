@@ -2,7 +2,7 @@ import type { DecisionVerb } from '@skillstoke/core/internal'
 import type { Command } from 'commander'
 import type { DecideFlags } from '../commands/decide.ts'
 import { DECISION_VERBS, DEFAULT_HISTORY_LENGTH } from '../config/known-values.ts'
-import { act } from './act.ts'
+import { act, actOn } from './act.ts'
 import { parseCount, withSharedOptions } from './verb-options.ts'
 
 /** Adds the verbs for approvals, pins, the history and rollback. */
@@ -91,8 +91,6 @@ function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>): 
     )
 }
 
-/** Loads the function that lets a verb report a name that no skill has. */
-const reporting = async () => (await import('../skills/report-missing.ts')).reportMissing
 const ANY_REVISION =
   'digest or its first digits, or -1 for the revision before, yesterday, or a date such as 2026-11-24 (UTC)'
 
@@ -106,7 +104,7 @@ function addLog(program: Command): void {
       'after',
       '\nThe first column names a revision for "show", "diff" and "rollback". In a git work tree, author and note come from\nthe commit that has the same files.\n\nExamples:\n  stoke log pdf\n  stoke log pdf -p --limit 3\n  stoke log team/pdf --limit 5 --json',
     )
-    .action(act(async () => (await reporting())((await import('../commands/history.ts')).log)))
+    .action(actOn(async () => (await import('../commands/history.ts')).log))
 }
 
 function addDiff(program: Command): void {
@@ -122,7 +120,7 @@ function addDiff(program: Command): void {
       'after',
       '\nExamples:\n  stoke diff pdf\n  stoke diff pdf -2\n  stoke diff pdf yesterday\n  stoke diff pdf a1b2c3d4 e5f60718 --json',
     )
-    .action(act(async () => (await reporting())((await import('../commands/history.ts')).diff)))
+    .action(actOn(async () => (await import('../commands/history.ts')).diff))
 }
 
 function addRollback(program: Command): void {

@@ -9,8 +9,6 @@ export interface BudgetOptions {
   readonly format: CatalogFormatName
   readonly maxTokens: number
   readonly countTokens: TokenCounter
-  /** Size of the context that the limits of clients are computed for. */
-  readonly contextTokens: number
 }
 
 /** What one skill costs. */
@@ -22,8 +20,7 @@ export interface SkillCost {
 }
 
 /** How much of a limit of a client the skills use. */
-export interface LimitUse extends Pick<ClientLimit, 'client' | 'what' | 'unit'> {
-  readonly limit: number
+export interface LimitUse extends Pick<ClientLimit, 'client' | 'what' | 'unit' | 'limit'> {
   /** Size of the whole list, or of the longest entry. */
   readonly used: number
   /** Names of the skills whose entries exceed a limit for each entry. */
@@ -57,22 +54,21 @@ export function computeBudget(skills: readonly Skill[], options: BudgetOptions):
       visibility: seen.get(skill.name) ?? 'unlisted',
       listed: countEntry(skill, format, countTokens),
     })),
-    limits: CLIENT_LIMITS.map(limit => measureLimit(limit, skills, options)),
+    limits: CLIENT_LIMITS.map(limit => measureLimit(limit, skills, countTokens)),
   }
 }
 
 function measureLimit(
-  { client, what, unit, isPerEntry, limitOf, entryOf }: ClientLimit,
+  { isPerEntry, entryOf, ...shown }: ClientLimit,
   skills: readonly Skill[],
-  { countTokens, contextTokens }: BudgetOptions,
+  countTokens: TokenCounter,
 ): LimitUse {
-  const limit = limitOf(contextTokens)
-  const sizeOf = (text: string): number => (unit === 'tokens' ? countTokens(text) : text.length)
+  const sizeOf = (text: string): number => (shown.unit === 'tokens' ? countTokens(text) : text.length)
   const entries = skills.map(entryOf)
   const sizes = isPerEntry ? entries.map(sizeOf) : []
   return {
-    ...{ client, what, unit, limit },
+    ...shown,
     used: isPerEntry ? Math.max(0, ...sizes) : sizeOf(entries.filter(Boolean).join('\n')),
-    cut: skills.filter((_, index) => (sizes[index] ?? 0) > limit).map(({ name }) => name),
+    cut: skills.filter((_, index) => (sizes[index] ?? 0) > shown.limit).map(({ name }) => name),
   }
 }

@@ -10,8 +10,7 @@ export interface ClientLimit {
   readonly unit: 'tokens' | 'characters'
   /** Whether the limit applies to each entry. If not, it applies to the whole list. */
   readonly isPerEntry: boolean
-  /** Returns the limit for a context of this many tokens. */
-  readonly limitOf: (contextTokens: number) => number
+  readonly limit: number
   /** Returns the entry of a skill; empty if the client does not list the skill. */
   readonly entryOf: (skill: Skill) => string
 }
@@ -31,10 +30,10 @@ const CODEX = {
 }
 const LIST = { unit: 'tokens', isPerEntry: false } as const
 
-/** The known limits. Claude Code was read on 2026-08-22, Codex on 2026-11-25. */
+/** The known limits, for a context of 200,000 tokens. Claude Code was read on 2026-08-22, Codex on 2026-11-25. */
 export const CLIENT_LIMITS: readonly ClientLimit[] = [
-  { ...CLAUDE_CODE, ...LIST, what: '1 % of the context', limitOf: context => Math.floor(context / 100) },
-  { ...CLAUDE_CODE, what: 'longest entry', unit: 'characters', isPerEntry: true, limitOf: () => 1_536 },
-  { ...CODEX, ...LIST, what: '2 % of the context', limitOf: context => Math.floor(context / 50) },
-  { ...CODEX, ...LIST, what: 'if the context is unknown', unit: 'characters', limitOf: () => 8_000 },
+  { ...CLAUDE_CODE, ...LIST, what: '1 % of the context', limit: 2_000 },
+  { ...CLAUDE_CODE, what: 'longest entry', unit: 'characters', isPerEntry: true, limit: 1_536 },
+  { ...CODEX, ...LIST, what: '2 % of the context', limit: 4_000 },
+  { ...CODEX, ...LIST, what: 'if the context is unknown', unit: 'characters', limit: 8_000 },
 ]

@@ -90,7 +90,7 @@ test('the entries of a catalog have as many tokens as countEntry() counts', asyn
 test('computeBudget() leaves out the end of the list, and says what all skills need', async () => {
   await using it = await open(2)
   const skills = it.skills.current.list()
-  const budget = computeBudget(skills, { ...it.options, contextTokens: 200_000 })
+  const budget = computeBudget(skills, it.options)
   expect(budget.skills.map(({ name, visibility }) => [name, visibility])).toEqual([
     ['bake', 'listed'],
     ['cook', 'listed'],
@@ -99,7 +99,7 @@ test('computeBudget() leaves out the end of the list, and says what all skills n
   ])
   expect(budget.catalog).toEqual(it.view().use)
   expect(budget.neededTokens).toBeGreaterThan(it.options.maxTokens)
-  const { neededTokens } = computeBudget(skills, { ...it.options, maxTokens: 9_999, contextTokens: 1 })
+  const { neededTokens } = computeBudget(skills, { ...it.options, maxTokens: 9_999 })
   expect(neededTokens).toBe(budget.neededTokens)
 })
 
@@ -107,13 +107,13 @@ test('computeBudget() measures the limits of clients, and names the entries that
   const long = { ...named('long'), description: 'x'.repeat(1_000), fields: { when_to_use: 'y'.repeat(600) } }
   const source = new MemorySource({ label: 'mine' }, [long, named('drive', HIDDEN)])
   await using skills = await createSkillRuntime({ sources: [source] })
-  const options = { format: 'markdown', countTokens, maxTokens: 9_999, contextTokens: 10_000 } as const
+  const options = { format: 'markdown', countTokens, maxTokens: 9_999 } as const
   const { limits } = computeBudget(skills.current.list(), options)
   const uses = limits.map(({ client, unit, limit, cut }) => [client, unit, limit, cut])
   expect(uses).toEqual([
-    ['Claude Code', 'tokens', 100, []],
+    ['Claude Code', 'tokens', 2_000, []],
     ['Claude Code', 'characters', 1_536, ['long']],
-    ['Codex', 'tokens', 200, []],
+    ['Codex', 'tokens', 4_000, []],
     ['Codex', 'characters', 8_000, []],
   ])
   const [claude = { used: 0 }, , codex = { used: 0 }] = limits
@@ -128,7 +128,7 @@ test('computeBudget() measures the limits of clients, and names the entries that
 })
 
 test('computeBudget() of no skills uses nothing', () => {
-  const options = { format: 'markdown', countTokens, maxTokens: 9, contextTokens: 1_000 } as const
+  const options = { format: 'markdown', countTokens, maxTokens: 9 } as const
   const { catalog, neededTokens, limits } = computeBudget([], options)
   expect([catalog.tokens, neededTokens, limits.map(({ used }) => used)]).toEqual([0, 0, [0, 0, 0, 0]])
 })

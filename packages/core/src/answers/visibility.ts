@@ -18,22 +18,18 @@ export const VISIBILITIES = ['listed', 'unlisted', 'hidden'] as const
  */
 export type SkillVisibility = (typeof VISIBILITIES)[number]
 
-/** The size of a catalog in tokens. */
-export interface CatalogSize {
-  readonly tokens: number
-  /** Whether `tokens` is an estimate, because no vocabulary was loaded. */
-  readonly isEstimate: boolean
-}
-
 /** The catalog of the skills that answers are about. */
 export interface MeasuredCatalog {
   readonly format: CatalogFormatName
   readonly maxTokens: number
-  readonly measure: (catalog: SkillCatalog) => CatalogSize
+  readonly measure: (catalog: SkillCatalog) => Pick<CatalogUse, 'tokens' | 'isEstimate'>
 }
 
 /** How much of its budget the catalog of a new conversation uses, and how many skills in scope have each visibility. */
-export interface CatalogUse extends CatalogSize, Readonly<Record<SkillVisibility, number>> {
+export interface CatalogUse extends Readonly<Record<SkillVisibility, number>> {
+  readonly tokens: number
+  /** Whether `tokens` is an estimate, because no vocabulary was loaded. */
+  readonly isEstimate: boolean
   readonly maxTokens: number
 }
 

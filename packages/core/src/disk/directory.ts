@@ -24,8 +24,8 @@ const KNOWN: KnownOptions<DirectoryOptions> = { label: true, writable: true, ...
 
 /**
  * Returns a source for the skills below a folder of this machine. The folder may be created later. Unless
- * `onMissingRoot` is given, Node prints one warning if the folder is missing when the source is first read. A relative path is
- * resolved against the working directory at the time of the call.
+ * `onMissingRoot` is given or `writable` is true, Node prints one warning if the folder is missing when the source is first
+ * read. A relative path is resolved against the working directory at the time of the call.
  * @throws {SkillError} INVALID_OPTION for an empty path
  *
  * @example
@@ -50,7 +50,8 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
   const { label, linkRoots, hasDirectories = true, writable, ...rest } = options
   const fileSystem = new NodeFileSystem()
   return new FileSource({
-    onMissingRoot: message => process.emitWarning(message, { code: 'ROOT_MISSING' }),
+    // An agent that writes skills creates its folder with the first one.
+    ...(writable === true ? {} : { onMissingRoot: warnAboutRoot }),
     ...rest,
     fileSystem,
     ...(writable === true ? { writable: fileSystem } : {}),
@@ -61,4 +62,8 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
     linkRoots: (linkRoots ?? []).map(folder => toSlashes(resolve(folder))),
     isBusy: async directories => isGitBusy(directories),
   })
+}
+
+function warnAboutRoot(message: string): void {
+  process.emitWarning(message, { code: 'ROOT_MISSING' })
 }

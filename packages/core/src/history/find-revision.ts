@@ -26,14 +26,14 @@ export function findRevision(text: string, choice: RevisionChoice): Digest {
   return time === undefined ? findByDigits(text, choice) : findAt(text, time, choice)
 }
 
-/** Returns the revisions that were served, newest first. A revision that was served again is listed again. */
-function listServed(records: readonly RevisionRecord[]): readonly Digest[] {
-  const served = records.flatMap(({ event, revision }) => (event === 'live' ? (revision ?? []) : []))
-  return served.filter((revision, index) => revision !== served[index - 1])
+/** Returns the steps that `-1`, `-2` and so on count, newest first. A revision that was served again is listed again. */
+export function listServed(records: readonly RevisionRecord[]): readonly RevisionRecord[] {
+  const served = records.filter(({ event, revision }) => event === 'live' && revision !== undefined)
+  return served.filter(({ revision }, index) => revision !== served[index - 1]?.revision)
 }
 
 function findBack(text: string, { records, serving }: RevisionChoice): Digest {
-  const served = listServed(records)
+  const served = listServed(records).map(({ revision }) => revision)
   const present = serving === undefined ? -1 : served.indexOf(serving)
   const revision = served[present - Number(text)]
   if (revision !== undefined) return revision

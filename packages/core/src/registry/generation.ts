@@ -25,7 +25,7 @@ export interface SourceReport {
  *
  * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
  * const generation = skills.current // does not change while you read it
- * console.log(generation.find('support-pdf')?.description) // prints Does what support-pdf does.
+ * console.log(generation.find('support-pdf')?.description) // prints Does what support-pdf does. Use it for all about support-pdf.
  * console.log(generation.find('support-doc')) // prints undefined
  * ```
  */

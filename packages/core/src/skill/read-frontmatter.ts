@@ -12,7 +12,7 @@ import { decodeAnyText } from './text.ts'
  * import { readFrontmatter } from '@skillstoke/core'
  *
  * const fields = readFrontmatter(await readFile('skills/support-pdf/SKILL.md'))
- * console.log(fields?.['description']) // prints Does what support-pdf does.
+ * console.log(fields?.['description']) // prints Does what support-pdf does. Use it for all about support-pdf.
  * ```
  */
 export function readFrontmatter(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {

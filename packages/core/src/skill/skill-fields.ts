@@ -255,7 +255,7 @@ export class SkillFields {
       'FIELD_TYPE',
       'metadata',
       `the value of ${quote(`metadata.${key}`)} is ${describe(item)}; it must be text`,
-      Array.isArray(item)
+      Array.isArray(item) && item.every(each => typeof each !== 'object')
         ? `write one text: ${quote(item.map(String).join(' '))}`
         : 'put the value in double quotes',
       'info', // other clients define nested metadata

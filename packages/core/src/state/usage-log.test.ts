@@ -32,11 +32,10 @@ test('UsageLog counts by day, name, revision and client, also over two processes
   second.close()
 })
 
-test('UsageLog writes within ten seconds, lists only the wanted days, and forgets after 90 days', async () => {
+test('UsageLog writes at once, lists only the wanted days, and forgets after 90 days', async () => {
   const clock = new FakeClock()
   const log = await openUsageLog(folder, clock)
   log.add(load)
-  await clock.advance(10_000)
   const other = await openUsageLog(folder, clock)
   expect(other.list(1)).toHaveLength(1)
   await clock.advance(DAY_MS)

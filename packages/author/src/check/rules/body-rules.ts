@@ -13,15 +13,18 @@ function linesWith(pattern: RegExp, { body, markdown }: CheckedSkill): readonly 
 
 export const checkFences: Rule = ({ markdown: { fault } }) => {
   if (fault === undefined) return []
-  const { line, outer } = fault
+  const { line, open, outer } = fault
   const isNested = outer.length > 0
+  const shown = `the code fence ${quote(line.text.trim(), 30)}`
   return [
     {
       ...{ code: 'FENCE_UNBALANCED', line: line.number, column: 1 },
       message: isNested
-        ? `the code fence ${quote(line.text.trim(), 30)} stands in another block, and the next fence ends that block`
-        : `the code fence ${quote(line.text.trim(), 30)} is never closed`,
-      fix: isNested ? 'write a longer fence around the outer block' : 'close the block with the same fence',
+        ? `${shown} stands in another block, and the next fence ends that block`
+        : open === undefined
+          ? `${shown} is never closed`
+          : `${shown} stands in the block that line ${open.number} opens`,
+      fix: isNested ? 'write a longer fence around the outer block' : 'close the block, or remove the fence',
       ...(isNested ? { edit: lengthenFences(outer) } : {}),
     },
   ]
@@ -69,7 +72,9 @@ export const checkOwnPaths: Rule = skill => {
   const pattern = new RegExp(`${INSTALL_FOLDER}(?:${names.join('|')})/([\\w./-]*\\w)`, 'g')
   const found = linesWith(/\/skills\//, skill).flatMap(line => {
     if (IS_INSTALLING.test(line.text)) return []
-    return [...line.text.matchAll(pattern)].map(match => toFixedPath(skill, line, match))
+    const paths = [...line.text.matchAll(pattern)].map(match => toFixedPath(skill, line, match))
+    // Only a command in a code block may name a folder or a file that the skill makes later.
+    return line.kind === 'code' ? paths : paths.filter(({ edit }) => edit !== undefined)
   })
   return new Map(found.toReversed().map(each => [each.message, each])).values()
 }

@@ -67,6 +67,9 @@ function* checkClient(skill: CheckedSkill, client: ClientFacts, { today }: RuleC
     }
 }
 
+/** Codes of skills whose description cannot be read. */
+const NO_FIELDS = /^(?:FRONTMATTER_(?:MISSING|UNCLOSED)|DESCRIPTION_MISSING)$/
+
 interface Refusal {
   readonly field: string
   readonly message: string
@@ -77,6 +80,9 @@ function findRefusal(skill: CheckedSkill, client: ClientFacts): Refusal | undefi
   const { name, description } = skill.fields
   const { directoryName } = skill.given
   const length = [...description].length
+  const hasFields = !skill.diagnostics.some(({ code }) => NO_FIELDS.test(code))
+  if (client.needsFields !== false && !hasFields)
+    return { field: 'description', message: 'it has no description', fix: 'write the field "description"' }
   if (client.maxDescription !== undefined && length > client.maxDescription)
     return {
       field: 'description',

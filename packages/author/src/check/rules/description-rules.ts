@@ -11,7 +11,7 @@ const CJK = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hang
 
 /** Words and phrases that say when a skill is used. */
 const TRIGGER =
-  /\b(?:when(?:ever)?|if|while|before|after|during|whether|once|until|unless|upon|in case|any ?time|each time|every time|on request|proactively|triggers?|triggered|activates?|invokes?|invoked|applies|consult|asks?|asked|asking|mentions?|says|wants?|needs?|looking for|requests?|useful (?:for|to|in)|suitable for|intended for|designed for|ideal for|best for|(?:use|used|using|usable|call|run|apply|load|read|choose|prefer) (?:this|it|the|for|to|in|on|with|as|by|at|only|every|[a-z-]+ (?:skill )?(?:for|to|in|with)))\b/i
+  /\b(?:when(?:ever)?|if|while|before|after|during|whether|once|until|unless|upon|in case|any ?time|each time|every time|on request|proactively|triggers?|triggered|activates?|invokes?|invoked|applies|consult|asks?|asked|asking|mentions?|says|wants?|needs?|looking for|requests?|(?:useful|helpful|handy|suitable|intended|designed|ideal|best|great|perfect|essential) (?:for|in|to)|(?:use|used|using|usable|call|run|apply|load|read|choose|prefer) (?:this|it|the|for|to|in|on|with|as|by|at|only|every|[a-z-]+ (?:skill )?(?:for|to|in|with)))\b/i
 
 const FILLER = new Set(
   'a an and any are as at be by do for from help helps how i in into is it its me my of on or our should skill skills task tasks that the their them these this those to tool tools up use used user users using want wants we when whenever with work working works you your about need needs expert expertise guide guidelines best practice practices provide provides providing comprehensive relevant related everything all things stuff various'.split(
@@ -24,7 +24,8 @@ const ABRUPT = /(?:\b(?:and|or|the|a|an|of)|,|\.{3}|…)\s*$/i
 const PLACEHOLDER =
   /\breplace with\b|\$ARGUMENTS\b|\[(?:todo|describe|description|insert)\b|\btodo: (?:add|complete|write|describe)|your (?:skill )?description here|a (?:clear|brief|short) description of (?:what )?(?:this|the) skill|what (?:this|the|it) (?:skill )?does and when to use (?:it|this)|^<description>$/i
 
-const WHEN_HEADING = /^#{1,6}\s+(when (?:to|should|you)\b.*|use (?:this|it|cases?)\b.*|triggers?\b.*)$/im
+const WHEN_HEADING =
+  /^#{1,6}\s+(when (?:to (?:use|apply|activate|invoke|run|load)|should|you)\b.*|use (?:this|it|cases?)\b.*|triggers?\b.*)$/im
 
 /** Checks the wording of the description. Only English text is checked, except for its length. */
 export const checkDescription: Rule = skill => {

@@ -1,13 +1,14 @@
-import { quote } from '@skillstoke/core/internal'
-import type { CheckedSkill } from '../checked-skill.ts'
+import { findLeftOutIn, quote } from '@skillstoke/core/internal'
+import { mayHaveTests, readSkillTests } from '../../evals/read-skill-tests.ts'
+import { type CheckedSkill, MAX_FILE_BYTES } from '../checked-skill.ts'
 import type { Found, Rule } from './rule.ts'
 
-const MAX_FILE_BYTES = 1024 * 1024
 /** Files that people or programs read although no text names them. */
 const IS_COMMON =
   /(?:^|\/)(?:licen[cs]e|notice|readme|changelog|contributing|authors|codeowners|security|copying)(?:\.|$|-)|(?:^|\/)(?:tests?|__tests__|evals?|fixtures?|node_modules)\/|(?:^|[/._-])test|\.(?:lock|toml|cfg|ini|ya?ml|gitignore|gitkeep|skillignore)$|(?:^|\/)(?:package(?:-lock)?\.json|tsconfig\.json|requirements[\w.-]*\.txt|makefile|dockerfile|__init__\.py|\.[\w.-]+)$/i
 
-/** Files by which checks of files are not limited in their number. */
+const IS_SKILL_FILE = /^skill\.md$/i
+/** The most findings about unused files of one skill. */
 const MAX_UNUSED = 10
 
 export const checkSizes: Rule = skill =>
@@ -19,27 +20,53 @@ export const checkSizes: Rule = skill =>
       fix: 'use a smaller file, or list it in .skillignore',
     }))
 
+/** Reports what editors, systems and caches left behind. A folder is reported once. */
+export const checkLeftovers: Rule = ({ given }) => {
+  const entries = (given.leftovers ?? []).flatMap(path => findLeftOutIn(path)?.entry ?? [])
+  return [...new Set(entries)].map(entry => ({
+    ...{ code: 'FILE_TEMPORARY' as const, file: entry },
+    message: 'an editor, a system or a cache left this behind, and it is under version control',
+    fix: `write ${quote(nameOf(entry))} into .gitignore, and run "git rm -r --cached" with its path`,
+  }))
+}
+
+/** Reports tests that cannot be read. */
+export const checkTests: Rule = async skill => {
+  const files = [...skill.files.values()].filter(mayHaveTests)
+  const texts = files.map(async ({ path }) => ({ path, text: (await skill.read(path)) ?? '' }))
+  const { faults } = readSkillTests(skill.fields.name, await Promise.all(texts))
+  return faults.map(({ path, severity: _severity, ...fault }) => ({ ...fault, file: path }))
+}
+
 /** Reports files that no other text of the skill names. */
 export const checkUnused: Rule = async skill => {
-  const candidates = [...skill.files.keys()].filter(path => path.includes('/') && !IS_COMMON.test(path))
+  const candidates = [...skill.files.keys()].filter(
+    path => !IS_SKILL_FILE.test(path) && !IS_COMMON.test(path),
+  )
   if (candidates.length === 0 || !skill.isReadable) return []
-  const texts = new Map([[skill.given.path, skill.text]])
-  for (const { path, size } of skill.files.values()) {
-    const text = /^skill\.md$/i.test(path) || size > MAX_FILE_BYTES ? undefined : await skill.read(path)
+  const texts = new Map([['SKILL.md', skill.text]])
+  for (const path of skill.files.keys()) {
+    const text = IS_SKILL_FILE.test(path) ? undefined : await skill.read(path)
     if (text !== undefined) texts.set(path, text)
   }
-  const isNamed = (path: string): boolean => {
-    const words = [path.split('/').at(-1) ?? path, stemOf(path), ...foldersOf(path)]
-    return [...texts].some(([from, text]) => from !== path && words.some(word => hasWord(text, word)))
-  }
-  return candidates
-    .filter(path => !isNamed(path))
-    .slice(0, MAX_UNUSED)
-    .map(path => ({
-      ...{ code: 'FILE_UNUSED' as const, file: path },
+  const found: Found[] = []
+  for (const path of candidates) {
+    if (found.length === MAX_UNUSED) break
+    if (isNamed(path, texts)) continue
+    found.push({
+      ...{ code: 'FILE_UNUSED', file: path },
       message: 'no text of the skill names the file or its folder',
       fix: `name ${quote(path)} in SKILL.md, with when to read it, or remove the file`,
-    }))
+    })
+  }
+  return found
+}
+
+/** Whether another text has the name of the file, its name without the ending, or one of its folders. */
+function isNamed(path: string, texts: ReadonlyMap<string, string>): boolean {
+  const words = [nameOf(path), stemOf(path), ...foldersOf(path)]
+  for (const [from, text] of texts) if (from !== path && words.some(word => hasWord(text, word))) return true
+  return false
 }
 
 /** Whether a text contains a word, and not only as a part of a longer one: "creates" does not name "rates". */
@@ -50,8 +77,12 @@ function hasWord(text: string, word: string): boolean {
   return false
 }
 
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
 function stemOf(path: string): string {
-  return (path.split('/').at(-1) ?? path).replace(/\.\w+$/, '')
+  return nameOf(path).replace(/\.\w+$/, '')
 }
 
 function foldersOf(path: string): readonly string[] {
@@ -61,8 +92,8 @@ function foldersOf(path: string): readonly string[] {
 
 export const checkShebangs: Rule = async skill => {
   const found: Found[] = []
-  for (const { path, size } of skill.files.values()) {
-    if (size > MAX_FILE_BYTES || !isProgram(path)) continue
+  for (const path of skill.files.keys()) {
+    if (!isProgram(path)) continue
     const text = (await skill.read(path)) ?? ''
     const end = text.indexOf('\n')
     if (!text.startsWith('#!') || text[end - 1] !== '\r') continue

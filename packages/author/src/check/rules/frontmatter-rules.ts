@@ -30,9 +30,10 @@ export const checkFieldNames: Rule = skill =>
     if (KNOWN_FIELDS.includes(key) || key.includes('.') || key.length < 4) return []
     const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '')
     const near = KNOWN_FIELDS.find(field => plain(field) === plain(key)) ?? findNearest(key, KNOWN_FIELDS)
-    // A field that only contains the name of another one has a meaning of its own.
+    // A field that only contains the name of another one, or begins otherwise, has a meaning of its own.
     if (near === undefined || Math.abs(plain(near).length - plain(key).length) > 2) return []
-    if (plain(near) !== plain(key) && (near.includes(key) || key.includes(near))) return []
+    const isOther = near.includes(key) || key.includes(near) || near[0] !== key[0]
+    if (plain(near) !== plain(key) && isOther) return []
     return [
       {
         ...{ code: 'FIELD_MISSPELT', line: skill.lineOf(key), column: 1 },

@@ -1,5 +1,5 @@
 import { findNearest, quote } from '@skillstoke/core/internal'
-import type { CheckedSkill } from '../checked-skill.ts'
+import type { CheckedSkill, OtherSkill } from '../checked-skill.ts'
 import type { FindingEdit } from '../finding.ts'
 import type { CheckCode } from '../finding-table.ts'
 import { findLinks, type MarkdownLine, readMarkdown, type Span, splitInlineCode } from '../markdown.ts'
@@ -11,7 +11,11 @@ const OWN_PATH = new RegExp(String.raw`^${OWN_FOLDER}[\w./-]*\w\.\w{1,5}(?=$|[\s
 /** A script that a command in a code block runs. */
 const COMMAND_PATH = /(?<![\w./~$}-])(?:\.\/)?scripts\/[\w./-]*\w\.\w{1,5}\b/g
 /** A line that shows how something could look. */
-const IS_EXAMPLE = /\be\.g\.|\bsuch as\b|\bfor example\b|->|→|=>|\[[A-Z][\w ]*\](?!\()|…/i
+const IS_EXAMPLE = /\be\.g\.|\bsuch as\b|\bfor example\b|->|→|=>|…/i
+/** Text in brackets that the reader replaces. */
+const PLACEHOLDER = /\[[A-Z][\w ]+\](?!\()/
+/** Skills of one set that have a file with the same path. */
+const MAX_OWNERS = 3
 /** A text that names SKILL.md as often as this explains how skills are written. */
 const MAX_SKILL_FILE_MENTIONS = 2
 /** Files whose links are examples, or describe another time. */
@@ -66,32 +70,39 @@ function* checkLinksOf(skill: CheckedSkill, lines: readonly MarkdownLine[]): Gen
     if (spelled !== undefined) yield otherCase(mention, target, spelled)
     else if (isOnDisk === true) {
       if (path === undefined) yield escapes(mention, target)
-    } else if ((path !== undefined || isOnDisk === false) && !IS_EXAMPLE.test(mention.line.text))
+    } else if ((path !== undefined || isOnDisk === false) && !isExample(mention.line, lines))
       yield deadLink(skill, 'LINK_DEAD', mention, target)
   }
 }
 
 function* checkNamedFiles(skill: CheckedSkill, lines: readonly MarkdownLine[]): Generator<Found> {
   const reported = new Set<string>()
-  for (const [index, line] of lines.entries()) {
-    if (
-      [lines[index - 1], line, lines[index + 1]].some(each => /\[[A-Z][\w ]*\](?!\()/.test(each?.text ?? ''))
-    )
-      continue
-    if (IS_EXAMPLE.test(line.text)) continue
+  for (const line of lines) {
     for (const { text, column } of listPaths(skill, line)) {
       const path = text.replace(/^\.\//, '')
       if (exists(skill, path) || reported.has(path) || skill.given.exists?.(path)) continue
+      if (isExample(line, lines)) continue
       reported.add(path)
-      const sibling = skill.given.others?.find(
-        ({ name, paths }) => name !== skill.fields.name && paths.has(path) && skill.body.includes(name),
-      )
+      const sibling = findOwner(skill, path)
       const mention = { line, text, column }
       yield sibling === undefined
         ? deadLink(skill, 'FILE_MISSING', mention, path)
         : escapes(mention, path, ` of the skill ${quote(sibling.name)}`)
     }
   }
+}
+
+/** Whether a line, or a placeholder beside it, shows how something could look. */
+function isExample(line: MarkdownLine, lines: readonly MarkdownLine[]): boolean {
+  const index = line.number - (lines[0]?.number ?? 1)
+  const near = lines.slice(Math.max(index - 1, 0), index + 2)
+  return IS_EXAMPLE.test(line.text) || near.some(({ text }) => PLACEHOLDER.test(text))
+}
+
+/** Returns the skill with this file that the text names. A path that many skills have belongs to none of them. */
+function findOwner({ given, fields, body }: CheckedSkill, path: string): OtherSkill | undefined {
+  const owners = (given.others ?? []).filter(({ name, paths }) => name !== fields.name && paths.has(path))
+  return owners.length > MAX_OWNERS ? undefined : owners.find(({ name }) => body.includes(name))
 }
 
 /** Lists the paths of the skill that a line names in inline code or runs as a command. */
@@ -188,9 +199,10 @@ function deadLink(
   folder = '',
 ): Found {
   const file = target.split('/').at(-1)
-  const same = [...skill.files.keys()].filter(path => path.split('/').at(-1) === file)
+  const paths = [...skill.files.keys()].filter(path => !/^skill\.md$/i.test(path))
+  const same = paths.filter(path => path.split('/').at(-1) === file)
   const only = same.length === 1 ? same[0] : undefined
-  const near = only ?? findNearest(target, [...skill.files.keys()])
+  const near = only ?? findNearest(target, paths)
   const path = only === undefined ? undefined : relative(folder, only)
   return {
     ...placeOf(mention),

@@ -5,7 +5,6 @@ const NETWORK =
 const PIPE = /\b(?:curl|wget)\b[^|\n]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|\biwr\b[^|\n]*\|\s*iex\b/i
 const ARCHIVE = /\.(?:zip|tar|tgz|gz|7z|rar|xz|bz2|whl|jar|skill)$/i
 const BINARY = /\.(?:exe|dll|so|dylib|bin|o|a|class|pyc|wasm|node)$/i
-const MAX_BYTES = 1024 * 1024
 
 /** Lists the facts that a reader of somebody else's skill should look at first. */
 export const reviewSkill: Rule = async (skill, { profiles }) => {
@@ -18,7 +17,7 @@ export const reviewSkill: Rule = async (skill, { profiles }) => {
       column: 1,
       message: 'the skill asks to run every command without a question',
     })
-  for (const { path, size } of skill.files.values()) {
+  for (const path of skill.files.keys()) {
     if (ARCHIVE.test(path))
       found.push({
         code: 'FILE_ARCHIVE',
@@ -27,7 +26,6 @@ export const reviewSkill: Rule = async (skill, { profiles }) => {
       })
     if (BINARY.test(path))
       found.push({ code: 'FILE_EXECUTABLE_BINARY', file: path, message: 'the file is a compiled program' })
-    if (size > MAX_BYTES) continue
     const text = (await skill.read(path)) ?? ''
     if (path.startsWith('scripts/'))
       found.push(...findFirst(text, NETWORK, 'SCRIPT_NETWORK', 'the script mentions the network', path))

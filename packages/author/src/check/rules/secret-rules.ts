@@ -25,13 +25,12 @@ const PRIVATE_KEY = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----(?:[A-Za-z0-9+/=:, -
 const SAMPLE = /example|sample|your|xxxx|test|fake|dummy|placeholder|redacted|1234567|abcdef|a1b2c3/i
 /** Below this number of bits a character, a text is too regular for a key. */
 const MIN_ENTROPY = 3.3
-const MAX_BYTES = 1024 * 1024
 
 /** Reports keys of known services, and private keys, in every text of the skill. */
 export const checkSecrets: Rule = async skill => {
   const found: Found[] = [...findSecrets(skill.text)]
-  for (const { path, size } of skill.files.values()) {
-    if (size > MAX_BYTES || /^skill\.md$/i.test(path)) continue
+  for (const path of skill.files.keys()) {
+    if (/^skill\.md$/i.test(path)) continue
     const text = await skill.read(path)
     if (text !== undefined) found.push(...findSecrets(text).map(each => ({ ...each, file: path })))
   }
@@ -39,7 +38,7 @@ export const checkSecrets: Rule = async skill => {
 }
 
 /** Finds the secrets of one text. The message never repeats the secret. */
-function findSecrets(text: string): readonly Found[] {
+export function findSecrets(text: string): readonly Found[] {
   const found: Found[] = []
   for (const match of text.matchAll(ANY_KEY)) {
     const service = KEYS[match.slice(1).findIndex(each => each !== undefined)]?.[0] ?? ''
