@@ -183,6 +183,11 @@ test('stoke dev prints new collisions and the estimate of the tests after a save
   folder.write('skills/ad-creative/evals/tests.yaml', 'fires: [Write a headline, Plan bids and budgets]')
   await dev.printed(/tests ad-creative: \d of 2 fires likely \(words only\)/, from)
   expect(dev.output().slice(from)).not.toContain('COLLISION')
+  const next = dev.output().length
+  folder.write('skills/ad-creative/evals/tests.yaml', 'fires: [Write a headline, 12]')
+  await dev.printed(/the message is read as 12/, next)
+  await dev.printed(/tests ad-creative: /, next)
+  expect(dev.output().slice(next).match(/the message is read as 12/g)).toHaveLength(1)
 })
 
 interface ModelAnswer {

@@ -4,7 +4,7 @@ import type { Skill, SkillReader, SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { summarizeCollision } from '../terminal/describe-collision.ts'
 import { summarizeEstimate } from '../terminal/describe-estimate.ts'
-import { formatDiagnostic, toTerminalLine } from '../terminal/output.ts'
+import { toTerminalLine } from '../terminal/output.ts'
 
 /** A change of more skills at once, for example by a checkout, is not compared. */
 const MAX_SKILLS = 10
@@ -59,7 +59,6 @@ async function printEstimate(
 ): Promise<void> {
   try {
     const tests = await readTestsOf(skill, skills)
-    for (const fault of tests.faults) print(formatDiagnostic(fault))
     if (tests.triggers.length === 0) return
     print(summarizeEstimate(estimateTriggers(competing, tests)))
     if (askModel !== undefined) print(await askModel(tests))
