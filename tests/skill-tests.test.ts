@@ -187,7 +187,12 @@ test('stoke dev prints new collisions and the estimate of the tests after a save
   folder.write('skills/ad-creative/evals/tests.yaml', 'fires: [Write a headline, 12]')
   await dev.printed(/the message is read as 12/, next)
   await dev.printed(/tests ad-creative: /, next)
-  expect(dev.output().slice(next).match(/the message is read as 12/g)).toHaveLength(1)
+  expect(
+    dev
+      .output()
+      .slice(next)
+      .match(/the message is read as 12/g),
+  ).toHaveLength(1)
 })
 
 interface ModelAnswer {

@@ -98,7 +98,7 @@ function renderJunit(checked: readonly CheckedPath[]): string {
     const name = escapeXml(path)
     return faults.length === 0
       ? `  <testcase classname="skills" name="${name}"/>`
-      : `  <testcase classname="skills" name="${name}"><failure message="${faults.length} findings">${escapeXml(lines.join('\n'))}</failure></testcase>`
+      : `  <testcase classname="skills" name="${name}"><failure message="${faults.length} ${faults.length === 1 ? 'finding' : 'findings'}">${escapeXml(lines.join('\n'))}</failure></testcase>`
   })
   const failed = checked.filter(({ findings }) => findings.some(({ severity }) => severity !== 'info')).length
   const head = `<testsuite name="stoke check" tests="${checked.length}" failures="${failed}">`

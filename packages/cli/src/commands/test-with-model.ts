@@ -251,7 +251,8 @@ async function toAnswer(
           )
         if (each.answers !== undefined) yield* describeAnswers(each.answers)
       }
-      if (isAnswering === true && answers.length === 0) yield 'no message below "ask:" was sent'
+      if (isAnswering === true && answers.length === 0 && stopped === undefined)
+        yield 'no message below "ask:" was sent'
       if (report !== undefined) yield `wrote the answers to ${report}`
       if (fault !== undefined) yield paint('yellow', `the results are not kept: ${fault}`)
       if (stopped !== undefined)
