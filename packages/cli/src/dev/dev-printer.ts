@@ -31,8 +31,8 @@ import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import {
   formatDiagnostic,
+  formatIndented,
   formatPlace,
-  formatTable,
   paint,
   paintStatus,
   shorten,
@@ -108,7 +108,7 @@ export class DevPrinter {
     const rows: string[][] = []
     for (const report of reports.slice(0, MAX_SKILL_LINES))
       rows.push(await this.#describeSkill(report, skills, view))
-    if (rows.length > 0) print(indent(formatTable(rows, (process.stdout.columns || Infinity) - 2)))
+    if (rows.length > 0) print(formatIndented(rows))
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more: ${toAdvice('stoke list', config.options)}`))
     if (reports.length > 0) print(`  ${formatCatalog(view.use)}`)
@@ -401,8 +401,4 @@ function describePrefix({ digest, last, sentBefore, isUnchanged }: PrefixReading
   if (last === undefined) return `prefix first sent ${digest}`
   if (isUnchanged) return `prefix unchanged ${last} == ${sentBefore}`
   return `prefix CHANGED ${last} != ${sentBefore ?? 'shorter than before'}: the provider cache is lost`
-}
-
-function indent(text: string): string {
-  return text.replace(/^/gm, '  ')
 }

@@ -1,6 +1,6 @@
 import type { TriggerCase, TriggerEstimate, Verdict, VerdictCounts } from '@skillstoke/author'
 import { ADVICE_KINDS, type MessageRanking } from '@skillstoke/author/internal'
-import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
+import { formatIndented, paint, shorten, toTerminalLine } from './output.ts'
 
 const MAX_CASES = 20
 const MESSAGE_WIDTH = 60
@@ -23,7 +23,7 @@ export function* describeEstimate(estimate: TriggerEstimate): Generator<string> 
   const doubtful = cases
     .filter(({ kind, verdict }) => verdict !== GOOD[kind])
     .sort((a, b) => orderOf(a) - orderOf(b))
-  if (doubtful.length > 0) yield indent(formatTable(doubtful.slice(0, MAX_CASES).map(toCells)))
+  if (doubtful.length > 0) yield formatIndented(doubtful.slice(0, MAX_CASES).map(toCells))
   if (doubtful.length > MAX_CASES) yield `  and ${doubtful.length - MAX_CASES} more; --json has all`
   const share = `your fires take ${Math.round((copiedShare ?? 0) * 100)} % of their words from the description`
   if (copiedShare !== null)
@@ -53,7 +53,7 @@ export function* describeRanking({ message, isEstimated, ranking }: MessageRanki
     toTerminalLine(skill),
     joinWords(words),
   ])
-  if (isEstimated && rows.length > 0) yield indent(formatTable(rows.slice(0, MAX_RANKED)))
+  if (isEstimated && rows.length > 0) yield formatIndented(rows.slice(0, MAX_RANKED))
 }
 
 function sumOf(counts: VerdictCounts): number {
@@ -101,8 +101,4 @@ function joinWords(words: readonly string[]): string {
 
 function quoteMessage(message: string): string {
   return `"${shorten(message, MESSAGE_WIDTH)}"`
-}
-
-function indent(text: string): string {
-  return text.replace(/^/gm, '  ')
 }

@@ -1,6 +1,6 @@
 import type { AnswerTrials, Score, TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
 import { shortDigest } from '@skillstoke/core/internal'
-import { formatTable, paint, shorten, toTerminalLine } from './output.ts'
+import { formatIndented, paint, shorten, toTerminalLine } from './output.ts'
 
 const MESSAGE_WIDTH = 60
 
@@ -8,7 +8,7 @@ const MESSAGE_WIDTH = 60
 export function* describeTrials(trials: TriggerTrials, against?: Score): Generator<string> {
   yield summarizeTrials(trials, against)
   const failed = trials.trials.filter(({ passed }) => passed === false)
-  if (failed.length > 0) yield formatTable(failed.map(toCells)).replace(/^/gm, '  ')
+  if (failed.length > 0) yield formatIndented(failed.map(toCells))
 }
 
 /** One line with the score of a skill, and what it cost. */
@@ -43,7 +43,7 @@ export function* describeAnswers({ skill, columns, rows }: AnswerTrials): Genera
       ({ passed, runs, tokens, ms }) => `${passed} of ${runs}, ${tokens} tokens, ${(ms / 1000).toFixed(1)} s`,
     ),
   ])
-  yield formatTable([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table]).replace(/^/gm, '  ')
+  yield formatIndented([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table])
   for (const { message, cells } of rows)
     for (const [index, { failures }] of cells.entries())
       if (index > 0 && failures.length > 0)

@@ -159,6 +159,14 @@ export function formatTable(
   return rows.map(format).join('\n')
 }
 
+/** Formats a table that is indented by two spaces, and fits the terminal. */
+export function formatIndented(
+  rows: readonly (readonly string[])[],
+  width: number = process.stdout.columns || Infinity,
+): string {
+  return formatTable(rows, width - GAP.length).replace(/^/gm, GAP)
+}
+
 /** Makes the widest columns narrower until all columns fit. */
 function fitColumns(widths: number[], width: number): void {
   let excess = widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length) - width
