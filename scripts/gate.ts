@@ -350,6 +350,7 @@ function listMissingPrograms(): readonly string[] {
     procps: isThere('ps'),
     postgresql: existsSync('/usr/lib/postgresql'),
     'pre-commit': isThere('pre-commit'),
+    tmux: isThere('tmux'),
   }
   return Object.entries(isHere).flatMap(([name, isInstalled]) => (isInstalled ? [] : [name]))
 }

@@ -22,8 +22,12 @@ test('stoke doctor finds nothing wrong in a healthy setup, and says what it foun
   folder.writeSkill('.gemini/skills/maps')
   mkdirSync(folder.at('.cursor'))
   symlinkSync('../skills', folder.at('.cursor/skills'))
-  const { status, stdout } = run(folder)
-  expect([status, stdout]).toEqual([0, expect.stringMatching(/nothing is wrong\n$/)])
+  const { status, stdout, stderr } = run(folder)
+  expect([status, stdout, stderr]).toEqual([
+    0,
+    expect.stringMatching(/nothing is wrong with this setup; .*check.* reads the skills\n$/),
+    '',
+  ])
   expect(stdout).toMatch(/^source +skills: 1 found, watched by events$/m)
   expect(stdout).toMatch(/^source +\.claude\/skills: missing$/m)
   expect(stdout.match(/^other .*$/gm)).toEqual([expect.stringMatching(/ \.gemini\/skills: 1 found$/)])

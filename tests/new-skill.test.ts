@@ -19,6 +19,8 @@ test.each(['new', 'init', 'create'])('stoke %s creates a skill that the next com
   expect(stdout).toMatch(
     /^created skills\/vat-report: SKILL\.md, evals\/tests\.yaml\nnext: \S.* check vat-report .*\n {6}.* dev .*\n$/,
   )
+  const checked = stoke(['check', 'vat-report'], { cwd: folder.path, env: { NO_COLOR: '1' } })
+  expect([checked.status, checked.stdout]).toEqual([0, '1 skill: no findings\n'])
   const { skills } = run<{ skills: readonly object[] }>(folder, 'list', '--json').json
   expect(skills).toMatchObject([
     {

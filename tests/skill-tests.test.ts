@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { stoke, stokeBeside } from './fixtures/cli.ts'
+import { type CliRun, stoke, stokeBeside } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
 import { type ChatReply, OpenAiServer } from './fixtures/openai-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -183,6 +183,16 @@ test('stoke dev prints new collisions and the estimate of the tests after a save
   folder.write('skills/ad-creative/evals/tests.yaml', 'fires: [Write a headline, Plan bids and budgets]')
   await dev.printed(/tests ad-creative: \d of 2 fires likely \(words only\)/, from)
   expect(dev.output().slice(from)).not.toContain('COLLISION')
+  const next = dev.output().length
+  folder.write('skills/ad-creative/evals/tests.yaml', 'fires: [Write a headline, 12]')
+  await dev.printed(/the message is read as 12/, next)
+  await dev.printed(/tests ad-creative: /, next)
+  expect(
+    dev
+      .output()
+      .slice(next)
+      .match(/the message is read as 12/g),
+  ).toHaveLength(1)
 })
 
 interface ModelAnswer {
@@ -225,4 +235,80 @@ test('stoke test --model asks about each message once, within --max-calls, and c
   const against = await test('--against', 'last-good')
   expect(against?.against).toMatchObject({ passed: 2, total: 3 })
   expect(against?.triggers.spent.calls).toBe(0)
+})
+
+interface TriedAnswer {
+  readonly skills: readonly {
+    readonly triggers: { readonly passed: number; readonly error?: string }
+    readonly against?: { readonly passed: number }
+  }[]
+}
+
+/** A server that loads the skill "invoices" if its description and the message have the word "pages". */
+async function startModel(): Promise<OpenAiServer> {
+  return await OpenAiServer.start((_call, { messages }): ChatReply => {
+    const [system, message] = messages.map(({ content }) => JSON.stringify(content))
+    return system?.includes('Fills in pages') && message?.includes('pages')
+      ? { kind: 'tool', name: 'skill', input: { name: 'invoices' } }
+      : { kind: 'text', text: 'No.' }
+  })
+}
+
+test('stoke test --model compares with an earlier revision, and leaves no trace of it in the history', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  await using server = await startModel()
+  const run = async (...args: string[]): Promise<CliRun<TriedAnswer>> =>
+    await stokeBeside<TriedAnswer>([
+      ...['test', 'invoices', '--model', 'test', '--base-url', server.baseUrl],
+      ...[...place, '--json', ...args],
+    ])
+  expect((await run()).json.skills).toMatchObject([{ triggers: { passed: 1, spent: { calls: 3 } } }])
+  folder.writeSkill('skills/invoices', { description: 'Fills in pages.', body: 'Merge them.' })
+  const log = stoke(['log', 'invoices', ...place]).stdout
+  expect((await run('--against', 'last-good')).json.skills).toMatchObject([
+    { triggers: { passed: 2, spent: { calls: 3 } }, against: { passed: 1 } },
+  ])
+  expect(stoke(['log', 'invoices', ...place]).stdout).toBe(log)
+  // The newest text is broken, so the last good one is served. It is not the revision of the trial.
+  folder.write('skills/invoices/SKILL.md', 'broken')
+  expect(stoke(['show', 'invoices', ...place]).stdout).toContain('Fills in pages.')
+})
+
+test('stoke test --dry-run asks nothing, and gives the estimate of each skill', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  folder.write('skills/images/evals/tests.yaml', 'fires: [Crop it]')
+  await using server = await startModel()
+  const words = ['test', '--model', 'test', '--base-url', server.baseUrl, '--dry-run', '--json', ...place]
+  expect((await stokeBeside(words)).json).toMatchObject({
+    estimates: [
+      { skill: 'images', calls: 1 },
+      { skill: 'invoices', calls: 3 },
+    ],
+  })
+  expect(server.requests).toEqual([])
+})
+
+test('stoke test reports a failing server in one line, and keeps no score', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  await using server = await OpenAiServer.start(() => ({ kind: 'status', status: 401 }))
+  const words = ['test', 'invoices', '--model', 'test', '--base-url', server.baseUrl, ...place]
+  const { status, stdout } = await stokeBeside(words)
+  expect([status, stdout]).toEqual([1, expect.stringContaining('a call of the model failed')])
+  expect(stdout).toContain('invoices  no message was answered')
+  const { json } = await stokeBeside<TriedAnswer>([...words, '--json'])
+  expect(json).toMatchObject({ skills: [{ triggers: { stopped: 'failed', error: 'status 401' } }] })
+})
+
+test.each([
+  [['--against', '-1'], '--against needs --model'],
+  [['--dry-run'], '--dry-run needs --model'],
+  [['--model', 'test', '--report', 'x.html'], '--report writes the answers of "ask:"; add --answers'],
+])('stoke test %j is refused', (words, message) => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  const { status, stderr } = stoke(['test', 'invoices', ...words, ...place])
+  expect([status, stderr]).toEqual([2, expect.stringContaining(message)])
 })

@@ -95,7 +95,7 @@ function renderJunit(checked: readonly CheckedPath[]): string {
     const start = `  <testcase classname="skills" name="${escapeXml(each.path)}"`
     return faults.length === 0
       ? `${start}/>`
-      : `${start}><failure message="${faults.length} findings">${escapeXml(lines.join('\n'))}</failure></testcase>`
+      : `${start}><failure message="${faults.length} ${faults.length === 1 ? 'finding' : 'findings'}">${escapeXml(lines.join('\n'))}</failure></testcase>`
   })
   const failed = checked.filter(each => faultsOf(each).length > 0).length
   const head = `<testsuite name="stoke check" tests="${checked.length}" failures="${failed}">`

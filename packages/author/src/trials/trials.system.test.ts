@@ -118,6 +118,9 @@ describe('runTriggerTrials()', () => {
     const capped = await it.run(TESTS, {}, { maxCalls: 1 })
     expect(capped).toMatchObject({ stopped: 'calls', total: 1, spent: { calls: 1 } })
     expect(await it.run()).toMatchObject({ known: 1, total: 3 })
+    // Conversations that run at the same time count, too.
+    const more = readTests(`fires: [${Array.from({ length: 9 }, (_, index) => `say ${index}`).join()}]`)
+    expect((await it.run(more, {}, { maxCalls: 3 })).spent.calls).toBe(3)
   })
 
   test('an aborted run, and a run whose server fails, keep what was measured', async () => {

@@ -39,7 +39,7 @@ export async function checkPath(path: string, options: CheckOptions): Promise<re
     return [missing(path, `the path cannot be read: ${toMessage(thrown)}`, 'name a readable path')]
   }
   if (stats === undefined)
-    return [missing(path, 'the path does not exist', 'name a skill folder or its SKILL.md')]
+    return [missing(path, 'the path does not exist', 'name a skill, its folder or its SKILL.md')]
   if (!stats.isDirectory()) return [await checkNamedFile(path, options)]
   const checked = await checkFolders(path, options)
   if (checked.some(each => each.isSkill || isFailed(each))) return checked

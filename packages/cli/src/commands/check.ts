@@ -1,4 +1,5 @@
-import { isAbsolute, relative } from 'node:path'
+import { existsSync } from 'node:fs'
+import { isAbsolute, join, relative } from 'node:path'
 import { type CheckOptions, checkSet, type Finding, type Profile } from '@skillstoke/author'
 import {
   type CheckedPath,
@@ -47,7 +48,8 @@ interface Verdict extends CheckedFolder {
  */
 export async function check(config: Config, flags: CheckFlags, paths: readonly string[]): Promise<Answer> {
   const options: CheckOptions = { profiles: flags.for ?? [], severities: config.checks, countTokens }
-  const asked = paths.length > 0 ? paths : config.roots.map(({ path }) => path)
+  const asked =
+    paths.length > 0 ? paths.map(path => toFolder(path, config)) : config.roots.map(({ path }) => path)
   if (flags.dryRun === true && flags.fix !== true) throw new UsageError('--dry-run needs --fix')
   const run = async (): Promise<readonly Verdict[]> =>
     await selectChanged(await checkAll(asked, paths.length > 0, options, flags), flags.since)
@@ -61,6 +63,12 @@ export async function check(config: Config, flags: CheckFlags, paths: readonly s
     }
   }
   return toAnswer(verdicts, fixed, flags)
+}
+
+/** Returns the folder of a skill if its name was given instead of a path. */
+function toFolder(path: string, { roots }: Config): string {
+  if (path === '-' || existsSync(path)) return path
+  return roots.map(root => join(root.path, path)).find(each => existsSync(each)) ?? path
 }
 
 /** Implements `stoke validate`. */

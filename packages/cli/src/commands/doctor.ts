@@ -40,7 +40,8 @@ export async function doctor(config: Config): Promise<Answer> {
       yield formatTable(facts.map(row => row.map(toTerminalLine)))
       for (const [severity, message, fix] of sorted)
         yield `${paint(STYLES[severity], severity)} ${toTerminalLine(message)}\n    fix: ${toAdvice(fix, config.options)}`
-      if (isFine) yield 'nothing is wrong'
+      if (isFine)
+        yield toAdvice('nothing is wrong with this setup; "stoke check" reads the skills', config.options)
     },
     exit: isFine ? EXIT_OK : EXIT_FINDINGS,
   }

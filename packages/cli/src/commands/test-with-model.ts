@@ -12,6 +12,7 @@ import {
   runTriggerTrials,
   type Score,
   type TokenPrice,
+  type TrialEstimate,
   type TrialStore,
   type TriggerTrials,
 } from '@skillstoke/author/trials'
@@ -71,6 +72,8 @@ interface Asking {
   readonly line: ProgressLine
   /** What was asked until now. The last report says whether the command goes on. */
   readonly reports: JobReport[]
+  /** What the tests will take at most, for `--dry-run`. */
+  readonly estimates: (TrialEstimate & { readonly skill: string })[]
 }
 
 /** The revision that was served before the present one. */
@@ -88,22 +91,25 @@ export async function testWithModel(
     throw new UsageError('no skill has messages in evals/tests.yaml; write some below "fires:" and "silent:"')
   if (having.length > 1 && (flags.revision ?? flags.against) !== undefined)
     throw new UsageError('--revision and --against concern one skill; name it')
+  if (flags.report !== undefined && flags.answers !== true)
+    throw new UsageError('--report writes the answers of "ask:"; add --answers')
   if (flags.maxCost !== undefined && flags.price === undefined)
     throw new UsageError('--max-cost needs --price INPUT/OUTPUT, in dollars for a million tokens')
   using store = await openMeasured(config)
   using end = abortOnSignal()
   using line = new ProgressLine()
-  const asking: Asking = { config, flags, store, signal: end.signal, line, reports: [] }
+  const asking: Asking = { config, flags, store, signal: end.signal, line, reports: [], estimates: [] }
   const results: SkillResult[] = []
-  for (const { skill, tests } of having) {
+  for (const each of having) {
     if (isStopped(asking)) break
+    const { skill, tests } = each
     const revision = await admit(skill, flags.revision, skills, asking)
     const against = await admit(skill, flags.against, skills, asking)
-    const own = await testMessages({ skill, tests }, revision, asking)
+    const own = await testMessages(each, revision, asking)
     if (own === undefined) continue
-    const other = against && !isStopped(asking) && (await testMessages({ skill, tests }, against, asking))
-    const isAnswering = flags.answers === true && !isStopped(asking)
-    const answers = isAnswering ? await testAnswers({ skill, tests }, revision ?? against, asking) : undefined
+    const other = against && !isStopped(asking) && (await testMessages(each, against, asking))
+    const isAnswering = flags.answers === true && tests.answers.length > 0 && !isStopped(asking)
+    const answers = isAnswering ? await testAnswers(each, revision ?? against, asking) : undefined
     const { triggers, agreement } = own
     results.push({ triggers, agreement, ...defined({ answers, against: other ? other.score : undefined }) })
   }
@@ -141,7 +147,7 @@ async function admit(
  * person only wanted the estimate.
  */
 async function testMessages(
-  { skill: { name }, tests }: TestedSkill,
+  { skill: { name }, tests, isTyped }: TestedSkill,
   digest: Digest | undefined,
   asking: Asking,
 ): Promise<(Pick<SkillResult, 'triggers' | 'agreement'> & { readonly score: Score }) | undefined> {
@@ -150,15 +156,19 @@ async function testMessages(
   const model = nameModel(config)
   const asked = { agent: createTrialAgent(skills, config), model, repeats: flags.repeats }
   const options = toOptions(asking)
-  if (flags.json !== true)
-    printLine(describePlan(estimateTrials(tests, asked, { ...options, countTokens }), flags))
+  const estimate = estimateTrials(tests, asked, { ...options, countTokens })
+  asking.estimates.push({ skill: name, ...estimate })
+  asking.line.end()
+  const which = digest === undefined ? '' : paint('dim', `with ${shortDigest(digest)}: `)
+  if (flags.json !== true) printLine(which + describePlan(estimate, flags))
   if (flags.dryRun === true) return undefined
   const triggers = await runTriggerTrials(tests, asked, options)
   reports.push(triggers)
   const { passed, total, trials } = triggers
   const { revision } = skills.current.get(name)
   const score = { skill: name, revision, model, passed, total, at: new Date().toISOString() }
-  if (triggers.stopped === undefined) store.keepScore(score)
+  // Messages of standard input are no tests of the revision.
+  if (triggers.stopped === undefined && !isTyped) store.keepScore(score)
   const competing = listCompeting(skills.forConversation(defined({ scope: config.scope })))
   const { agreement } = estimateTriggers(competing, { ...tests, triggers: trials })
   return { triggers, agreement, score }
@@ -209,13 +219,13 @@ function toOptions({ flags, store, signal, line, reports }: Asking): JobOptions 
 
 async function toAnswer(
   results: readonly SkillResult[],
-  { flags: { report }, store: { fault }, reports }: Asking,
+  { flags: { report, answers: isAnswering, dryRun }, store: { fault }, reports, estimates }: Asking,
 ): Promise<Answer> {
   const answers = results.flatMap(each => each.answers ?? [])
   if (report !== undefined) await writeFile(report, answers.map(each => renderAnswerReport(each)).join('\n'))
   const { stopped, error } = reports.at(-1) ?? {}
   return {
-    json: { tier: 'model', skills: results },
+    json: { tier: 'model', ...(dryRun === true ? { estimates } : { skills: results.map(toJson) }) },
     text: function* () {
       if (reports.length === 0) yield 'no model was asked'
       for (const each of results) {
@@ -225,6 +235,8 @@ async function toAnswer(
           yield paint('dim', `  the estimate from words agreed with the model on ${agreed} of ${of}`)
         if (each.answers !== undefined) yield* describeAnswers(each.answers)
       }
+      if (isAnswering === true && answers.length === 0 && stopped === undefined)
+        yield 'no message below "ask:" was sent'
       if (report !== undefined) yield `wrote the answers to ${report}`
       if (fault !== undefined) yield paint('yellow', `the results are not kept: ${fault}`)
       if (stopped !== undefined)
@@ -232,6 +244,13 @@ async function toAnswer(
     },
     exit: stopped === undefined ? EXIT_OK : stopped === 'aborted' ? EXIT_INTERRUPTED : EXIT_FINDINGS,
   }
+}
+
+/** Shows errors as messages, because an error of an SDK has the whole request. */
+function toJson({ triggers, answers, ...rest }: SkillResult): object {
+  const shown = (part: JobReport): object =>
+    part.error === undefined ? part : { ...part, error: toMessage(part.error) }
+  return { ...rest, triggers: shown(triggers), ...defined({ answers: answers && shown(answers) }) }
 }
 
 const STOPS: Readonly<Record<NonNullable<TriggerTrials['stopped']>, string>> = {

@@ -23,6 +23,8 @@ export interface TestFlags extends ModelFlags {
 export interface TestedSkill {
   readonly skill: Skill
   readonly tests: SkillTests
+  /** Whether the messages come from standard input, and not from the files of the revision. */
+  readonly isTyped: boolean
 }
 
 /** Implements `stoke test`: estimates which messages load a skill. */
@@ -37,6 +39,7 @@ export async function test(config: Config, flags: TestFlags, names: readonly str
   const tested = await Promise.all(
     asked.map(async skill => ({
       skill,
+      isTyped: messages !== undefined,
       tests: messages === undefined ? await readTestsOf(skill, skills) : toTests(skill.name, messages),
     })),
   )
@@ -44,8 +47,22 @@ export async function test(config: Config, flags: TestFlags, names: readonly str
   // Only a flag chooses a model here, because a model of the environment may cost money.
   if (flags.model !== undefined || flags.baseUrl !== undefined)
     return await testWithModel(tested, skills, config, flags)
+  const needless = NEED_MODEL.find(([name]) => flags[name] !== undefined)
+  if (needless !== undefined)
+    throw new UsageError(`${needless[1]} needs --model, because words alone ask nothing`)
   return await testByWords(tested, reader, named.length > 0 ? [] : messages)
 }
+
+/** Options that mean nothing without a model. */
+const NEED_MODEL = [
+  ['against', '--against'],
+  ['revision', '--revision'],
+  ['answers', '--answers'],
+  ['report', '--report'],
+  ['dryRun', '--dry-run'],
+  ['maxCost', '--max-cost'],
+  ['price', '--price'],
+] as const
 
 function readMessages(text: string): readonly string[] {
   const lines = text.split('\n').map(line => line.trim())

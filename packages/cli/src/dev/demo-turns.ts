@@ -1,4 +1,5 @@
 import { createScopeTest, type RegistryUpdate, type SkillRuntime, type SkillScope } from '@skillstoke/core'
+import { isModelInvocable } from '@skillstoke/core/internal'
 import { DEMO, type Playground } from '../server/playground.ts'
 import type { DevPrinter } from './dev-printer.ts'
 
@@ -77,6 +78,7 @@ export function createDemoTurns(options: DemoTurnsOptions): DemoTurns {
 function chooseQuestion(update: RegistryUpdate | undefined, { scope, skills }: DemoTurnsOptions): string {
   const isInScope = createScopeTest(scope)
   const changed = update?.changes.find(change => change.kind !== 'removed' && isInScope(change.name))?.name
-  const name = changed ?? skills.current.list().find(skill => isInScope(skill.name))?.name
+  const listed = skills.current.list().find(skill => isInScope(skill.name) && isModelInvocable(skill))
+  const name = changed ?? listed?.name
   return name === undefined ? 'What can you do?' : `Use the skill "${name}".`
 }

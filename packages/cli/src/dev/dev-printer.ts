@@ -31,8 +31,8 @@ import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import {
   formatDiagnostic,
+  formatIndented,
   formatPlace,
-  formatTable,
   paint,
   paintStatus,
   shorten,
@@ -108,7 +108,7 @@ export class DevPrinter {
     const rows: string[][] = []
     for (const report of reports.slice(0, MAX_SKILL_LINES))
       rows.push(await this.#describeSkill(report, skills, view))
-    if (rows.length > 0) print(indent(formatTable(rows, (process.stdout.columns || Infinity) - 2)))
+    if (rows.length > 0) print(formatIndented(rows))
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more: ${toAdvice('stoke list', config.options)}`))
     if (reports.length > 0) print(`  ${formatCatalog(view.use)}`)
@@ -170,6 +170,8 @@ export class DevPrinter {
       )
         print(`${paint('green', 'FIXED')} ${toTerminalText(report.name)}`)
     }
+    // A save can change what a check finds, although the runtime has no problem with the skill.
+    if (this.#findings !== undefined) for (const report of listSaved(update)) void this.#noted(report)
     const { previous, generation } = update
     if (JSON.stringify(previous.sources()) !== JSON.stringify(generation.sources()))
       this.#sourceFindings(generation)
@@ -379,6 +381,16 @@ export class DevPrinter {
   }
 }
 
+/** Lists the reports of changed skills that the update does not report anyway. */
+function listSaved({ changes, reports, generation }: RegistryUpdate): readonly SkillReport[] {
+  const names = new Set(changes.flatMap(({ kind, name }) => (kind === 'removed' ? [] : name)))
+  const told = new Set(reports.map(targetOf))
+  if (names.size === 0 || names.size > MAX_SKILL_LINES) return []
+  return generation
+    .reports()
+    .filter(report => names.has(report.name) && report.status !== 'broken' && !told.has(targetOf(report)))
+}
+
 function wasBroken({ source, location }: SkillReport, before: Generation): boolean {
   return before
     .reports()
@@ -389,8 +401,4 @@ function describePrefix({ digest, last, sentBefore, isUnchanged }: PrefixReading
   if (last === undefined) return `prefix first sent ${digest}`
   if (isUnchanged) return `prefix unchanged ${last} == ${sentBefore}`
   return `prefix CHANGED ${last} != ${sentBefore ?? 'shorter than before'}: the provider cache is lost`
-}
-
-function indent(text: string): string {
-  return text.replace(/^/gm, '  ')
 }

@@ -40,7 +40,9 @@ export class FixKey {
 
   #offer(file: FixedFile, message: string): void {
     this.#offered = file
-    this.#print(`${toTerminalLine(message)}\n${paintDiff(toPatch(file)).trimEnd()}`)
+    this.#print(
+      `${toTerminalLine(message)}\n${paintDiff(toPatch({ ...file, path: nearPath(file.path) })).trimEnd()}`,
+    )
     this.#print(paint('dim', 'the model reads something else after this edit; press f again to apply it'))
   }
 

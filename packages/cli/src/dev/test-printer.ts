@@ -4,7 +4,7 @@ import type { Skill, SkillReader, SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { summarizeCollision } from '../terminal/describe-collision.ts'
 import { summarizeEstimate } from '../terminal/describe-estimate.ts'
-import { formatDiagnostic, toTerminalLine } from '../terminal/output.ts'
+import { toTerminalLine } from '../terminal/output.ts'
 
 /** A change of more skills at once, for example by a checkout, is not compared. */
 const MAX_SKILLS = 10
@@ -23,7 +23,6 @@ export function printTests(
   const printEstimate = async (skill: Skill, competing: readonly Skill[]): Promise<void> => {
     try {
       const tests = await readTestsOf(skill, skills)
-      for (const fault of tests.faults) print(formatDiagnostic(fault))
       if (tests.triggers.length === 0) return
       print(summarizeEstimate(estimateTriggers(competing, tests)))
       if (askModel !== undefined) print(await askModel(tests))

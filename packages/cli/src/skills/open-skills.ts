@@ -3,12 +3,7 @@ import { dirname, join } from 'node:path'
 import { createSkillRuntime, SkillError, type SkillRuntime, type SkillRuntimeOptions } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import { directory, nodeHasher } from '@skillstoke/core/node'
-import type {
-  DecisionStore,
-  RemoteSourceOptions,
-  ScriptCapability,
-  SkillSource,
-} from '@skillstoke/core/source'
+import type { RemoteSourceOptions, ScriptCapability, SkillSource, SkillState } from '@skillstoke/core/source'
 import type { FleetSource } from '@skillstoke/fleet'
 import type { ChildProcesses } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
@@ -45,8 +40,8 @@ export interface OpenOptions {
    * @default false
    */
   readonly serves?: boolean
-  /** Replaces the stored decisions, for a command that tries something. */
-  readonly decisions?: (stored: DecisionStore) => DecisionStore
+  /** Wraps the stored state, for a command that tries something. @default the state is used as it is */
+  readonly wrapState?: (stored: SkillState) => SkillState
   /** Whether scripts may run. `required` makes the command fail if no script can run on this system. @default false */
   readonly runsScripts?: boolean | 'required'
   /** Whether the agents run on this machine, so that they can use the paths of the folders. @default true */
@@ -64,9 +59,8 @@ export interface OpenOptions {
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   if (!(options.acceptsMissing ?? options.serves))
     checkNamedRoots(config, { allowsUnreadable: options.reportsUnreadable === true })
-  const { state, isStored } = await openKnownState(config.stateDirectory, options.needsState === true)
-  if (options.decisions !== undefined && state.decisions !== undefined)
-    Object.assign(state, { decisions: options.decisions(state.decisions) })
+  const { state: stored, isStored } = await openKnownState(config.stateDirectory, options.needsState === true)
+  const state = options.wrapState?.(stored) ?? stored
   const hasLogger = options.runtime?.logger !== undefined
   const withWarnings = warnAboutState(state, { hasLogger, serves: options.serves === true })
   const sources = await createSources(config, options)

@@ -1,6 +1,6 @@
 import type { TriggerCase, TriggerEstimate, Verdict, VerdictCounts } from '@skillstoke/author'
 import { ADVICE_KINDS, type MessageRanking } from '@skillstoke/author/internal'
-import { formatTable, indent, joinWords, paint, quoteMessage, toTerminalLine } from './output.ts'
+import { formatIndented, joinWords, paint, quoteMessage, toTerminalLine } from './output.ts'
 
 const MAX_CASES = 20
 const MAX_WORDS = 4
@@ -20,7 +20,7 @@ export function* describeEstimate(estimate: TriggerEstimate): Generator<string> 
   const doubtful = cases
     .filter(({ kind, verdict }) => verdict !== GOOD[kind])
     .sort((a, b) => orderOf(a) - orderOf(b))
-  if (doubtful.length > 0) yield indent(formatTable(doubtful.slice(0, MAX_CASES).map(toCells)))
+  if (doubtful.length > 0) yield formatIndented(doubtful.slice(0, MAX_CASES).map(toCells))
   if (doubtful.length > MAX_CASES) yield `  and ${doubtful.length - MAX_CASES} more; --json has all`
   const share = `your fires take ${Math.round((copiedShare ?? 0) * 100)} % of their words from the description`
   if (copiedShare !== null)
@@ -47,7 +47,7 @@ export function* describeRanking({ message, isEstimated, ranking }: MessageRanki
     .slice(0, MAX_RANKED)
     .map(({ skill, words }, place) => [`${place + 1}`, toTerminalLine(skill), joinShort(words)])
   if (!isEstimated) yield '  not estimated: the message is not English'
-  else yield rows.length === 0 ? '  no skill has its words' : indent(formatTable(rows))
+  else yield rows.length === 0 ? '  no skill has its words' : formatIndented(rows)
 }
 
 function sumOf(counts: VerdictCounts): number {

@@ -7,13 +7,13 @@ import type {
   TriggerTrials,
 } from '@skillstoke/author/trials'
 import { shortDigest } from '@skillstoke/core/internal'
-import { formatTable, indent, joinWords, paint, quoteMessage, toTerminalLine } from './output.ts'
+import { formatIndented, joinWords, paint, quoteMessage, toTerminalLine } from './output.ts'
 
 /** Describes what a model did with the messages of a skill. */
 export function* describeTrials(trials: TriggerTrials, against?: Score): Generator<string> {
   yield summarizeTrials(trials, against)
   const failed = trials.trials.filter(({ passed }) => passed === false)
-  if (failed.length > 0) yield indent(formatTable(failed.map(toCells)))
+  if (failed.length > 0) yield formatIndented(failed.map(toCells))
 }
 
 /** One line with the score of a skill, and what it cost. */
@@ -22,8 +22,9 @@ export function summarizeTrials(
   against?: Score,
 ): string {
   const name = paint('bold', toTerminalLine(skill))
+  if (total === 0) return `${name}  no message was answered`
   const score =
-    against === undefined || against.total === 0
+    against === undefined || against.total !== total
       ? `${passed} of ${total}`
       : `${against.passed} -> ${passed} of ${total} against ${shortDigest(against.revision)}`
   const [low, high] = interval.map(each => Math.round(each * 100))
@@ -52,7 +53,7 @@ function formatSpent({
 }
 
 function toCells({ kind, message, loads, runs, others }: TriggerTrial): string[] {
-  const what = kind === 'fires' ? 'silent' : 'fired'
+  const what = kind === 'fires' ? 'missed' : 'fired'
   const instead = others.length === 0 ? '' : `loaded ${joinWords(others)}`
   return [paint('red', what), quoteMessage(message), `${loads} of ${runs} loads`, instead]
 }
@@ -66,7 +67,7 @@ export function* describeAnswers({ skill, columns, rows }: AnswerTrials): Genera
       ({ passed, runs, tokens, ms }) => `${passed} of ${runs}, ${tokens} tokens, ${(ms / 1000).toFixed(1)} s`,
     ),
   ])
-  yield indent(formatTable([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table]))
+  yield formatIndented([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table])
   for (const { message, cells } of rows)
     for (const [index, { failures }] of cells.entries())
       if (index > 0 && failures.length > 0)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { toCommandLine } from './command-line.ts'
-import { formatTable, toAdvice } from './output.ts'
+import { formatIndented, formatTable, toAdvice } from './output.ts'
 
 describe('a command to paste', () => {
   test.each([
@@ -69,6 +69,12 @@ describe('formatTable()', () => {
     expect(first).toHaveLength(width)
     expect(first).toMatch(/ Works.*….*zone\.$/)
     expect(second).toContain('\u001b[1mpdf\u001b[22m')
+  })
+
+  test('an indented table fits as well, and a row ends without spaces', () => {
+    const [first = '', second = ''] = formatIndented([...rows.slice(0, 1), ['ok', 'pdf', '']], 40).split('\n')
+    expect(first).toHaveLength(40)
+    expect(second).toBe('  ok  pdf')
   })
 
   test('keeps the color codes around a shortened cell', () => {

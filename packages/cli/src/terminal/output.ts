@@ -154,8 +154,17 @@ export function formatTable(
     return cells
       .map((cell, index) => (index === row.length - 1 ? cell : pad(cell, widths[index] as number)))
       .join(GAP)
+      .trimEnd()
   }
   return rows.map(format).join('\n')
+}
+
+/** Formats a table that is indented by two spaces, and fits the terminal. */
+export function formatIndented(
+  rows: readonly (readonly string[])[],
+  width: number = process.stdout.columns || Infinity,
+): string {
+  return formatTable(rows, width - GAP.length).replace(/^/gm, GAP)
 }
 
 /** Makes the widest columns narrower until all columns fit. */

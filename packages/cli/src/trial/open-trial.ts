@@ -2,17 +2,12 @@ import { join } from 'node:path'
 import { resolveModel, SkillAgent } from '@skillstoke/agent'
 import { openTrialStore, type TrialStore } from '@skillstoke/author/trials'
 import type { SkillRuntime } from '@skillstoke/core'
-import {
-  type DecisionStore,
-  type FolderDecisions,
-  type FolderPlace,
-  MemoryDecisions,
-} from '@skillstoke/core/source'
 import { toCallSettings } from '../chat/tool-approval.ts'
 import { CONFIRMATIONS } from '../chat/tool-confirmation.ts'
 import type { Config } from '../config/config.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { countTokens } from '../skills/tokens.ts'
+import { toTrialState } from './trial-state.ts'
 
 /** Most model calls in one turn. */
 const MAX_STEPS = 8
@@ -26,20 +21,6 @@ export interface TrialSetting {
   readonly revision?: { readonly skill: string; readonly digest: string }
 }
 
-/** Decisions for one trial. They are on top of the stored ones, and end with the process. */
-class TrialDecisions extends MemoryDecisions {
-  readonly #stored: DecisionStore
-
-  constructor(stored: DecisionStore) {
-    super()
-    this.#stored = stored
-  }
-
-  override find(place: FolderPlace): FolderDecisions | undefined {
-    return super.find(place) ?? this.#stored.find(place)
-  }
-}
-
 /** Opens the skills of a trial. The caller closes them. */
 export async function openTrialSkills({
   config,
@@ -50,7 +31,7 @@ export async function openTrialSkills({
     watching: 'off',
     runsScripts,
     needsState: revision !== undefined,
-    decisions: stored => new TrialDecisions(stored),
+    wrapState: toTrialState,
     runtime: { catalog: { countTokens, ...config.catalog } },
   })
   if (revision !== undefined)

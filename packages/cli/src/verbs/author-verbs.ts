@@ -5,7 +5,8 @@ import { PROFILES, REPORT_FORMATS } from '../config/known-values.ts'
 import { act } from './act.ts'
 import { parseCount, withRootOptions } from './verb-options.ts'
 
-const PATHS = 'skill folders, SKILL.md files, folders that contain skills, or - for standard input'
+const PATHS =
+  'skill names, skill folders, SKILL.md files, folders that contain skills, or - for standard input'
 
 /** Adds the verbs for people who write skills. */
 export function addAuthorVerbs(program: Command): void {
@@ -48,7 +49,7 @@ Exits with 1 if there are errors or warnings.
 
 Examples:
   stoke check
-  stoke check skills/pdf --fix --dry-run
+  stoke check pdf --fix --dry-run
   stoke check skills --for codex,cursor
   stoke check --since origin/main --format github
   stoke check - < SKILL.md`,
