@@ -227,15 +227,13 @@ describe('slash commands', () => {
     expect(stdout).not.toContain('secret')
   })
 
-  test('/test writes the last message into the tests of the skill that was loaded for it, or of a skill that should not be', async () => {
-    folder.writeSkill('skills/tone')
-    const { code, stderr } = await chat([], 'Use refund.\n/test\n/test not tone\n')
+  test('/test writes the last message into the tests of the skill that was loaded for it', async () => {
+    const { code, stderr } = await chat([], 'Use refund.\n/test\n')
     expect(code).toBe(0)
     expect(stderr).toContain(`fires: ${folder.at('skills/refund/evals/tests.yaml')}`)
     expect(readFileSync(folder.at('skills/refund/evals/tests.yaml'), 'utf8')).toBe(
       'fires:\n  - Use refund.\n',
     )
-    expect(readFileSync(folder.at('skills/tone/evals/tests.yaml'), 'utf8')).toBe('silent:\n  - Use refund.\n')
     const early = await chat([], '/test\n')
     expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('send a message first')])
   })

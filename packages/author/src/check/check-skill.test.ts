@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { toSkill } from '../testing/skill-files.ts'
 import { type CheckOptions, checkSkill } from './check-skill.ts'
-import type { SkillToCheck } from './checked-skill.ts'
+import type { OtherSkill, SkillToCheck } from './checked-skill.ts'
 import { applyEdits } from './core-edits.ts'
 
 const HEAD =
@@ -206,7 +206,10 @@ describe('checkSkill() files', () => {
     const read: string[] = []
     const given = {
       files: files.map(each => ({ ...each, isExecutable: false })),
-      read: (path: string) => Promise.resolve(void read.push(path) ?? 'Rates.'),
+      read: (path: string) => {
+        read.push(path)
+        return Promise.resolve('Rates.')
+      },
     }
     expect(await check(`${HEAD}Text.\n`, { given })).toEqual([
       'info FILE_TOO_LARGE undefined',
@@ -216,7 +219,7 @@ describe('checkSkill() files', () => {
   })
 
   test('a file of a sibling is lost only if the text names the sibling, and few skills have such a file', async () => {
-    const others = (count: number): SkillToCheck['others'] =>
+    const others = (count: number): readonly OtherSkill[] =>
       Array.from({ length: count }, (_, index) => ({
         name: `tax-${index}`,
         paths: new Set(['references/all.md']),

@@ -81,7 +81,7 @@ const PAGES = 'https://github.com/skillstoke/skillstoke/blob/main/docs'
  *
  * const path = 'skills/support-pdf/SKILL.md'
  * const findings = await checkSkill({ path, directoryName: 'support-pdf', bytes: await readFile(path) })
- * console.log(findings.map(({ code, line }) => `${code} ${line}`)) // prints [ 'DESCRIPTION_TOO_SHORT 3' ]
+ * console.log(findings.map(({ code, line }) => `${code} ${line}`)) // prints []
  * ```
  */
 export async function checkSkill(

@@ -242,8 +242,18 @@ async function toAnswer(
       if (stopped !== undefined)
         yield paint('yellow', `${STOPS[stopped]}${error === undefined ? '' : `: ${toMessage(error)}`}`)
     },
-    exit: stopped === undefined ? EXIT_OK : stopped === 'aborted' ? EXIT_INTERRUPTED : EXIT_FINDINGS,
+    exit:
+      stopped === 'aborted'
+        ? EXIT_INTERRUPTED
+        : stopped !== undefined || results.some(isWorse)
+          ? EXIT_FINDINGS
+          : EXIT_OK,
   }
+}
+
+/** Whether a test failed, or, beside another revision, whether fewer passed than there. */
+function isWorse({ triggers: { passed, total }, against }: SkillResult): boolean {
+  return passed < (against === undefined ? total : against.passed)
 }
 
 /** Shows errors as messages, because an error of an SDK has the whole request. */

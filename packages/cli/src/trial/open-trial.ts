@@ -9,6 +9,8 @@ import { openSkills } from '../skills/open-skills.ts'
 import { countTokens } from '../skills/tokens.ts'
 import { toTrialState } from './trial-state.ts'
 
+/** A server that sends nothing for a minute has stalled. */
+const TIMEOUT = { firstChunkMs: 60_000, chunkMs: 60_000 }
 /** Most model calls in one turn. */
 const MAX_STEPS = 8
 
@@ -57,7 +59,7 @@ export function createTrialAgent(
   return new SkillAgent({
     ...{ skills, scope, model: resolveModel(config.model), maxSteps: MAX_STEPS },
     // A call that waits for an approval ends the turn.
-    ...(runsScripts ? {} : { call: toCallSettings(CONFIRMATIONS) }),
+    call: { timeout: TIMEOUT, ...(runsScripts ? {} : toCallSettings(CONFIRMATIONS)) },
   })
 }
 

@@ -47,7 +47,8 @@ Without --model, asks no model: it compares the words of each message with the d
 exit code is 0. With -, each line of standard input is a message, which should load the named skill.
 
 With --model, sends each message in a conversation of its own, with the catalog that is served now. What the model loads
-decides, not what it says. Results are kept: the same catalog and message are not sent twice. Exits with 1 if it ended early.
+decides, not what it says. Results are kept: the same catalog and message are not sent twice. Exits with 1 if a
+message failed or the run ended early; with --against, if fewer messages passed than there.
 
 Examples:
   stoke test
