@@ -235,6 +235,16 @@ describe('checkSkill() files', () => {
   })
 })
 
+// A pattern that goes back over its text again and again would need minutes for these.
+test.each([
+  ['beginnings of private keys', 'a.md', '-----BEGIN PRIVATE KEY-----\n '.repeat(9_000)],
+  ['downloads without a shell', 'a.md', 'curl '.repeat(100_000)],
+  ['comments and blanks', 'scripts/a.py', '#  \n'.repeat(60_000)],
+])('many %s take no time', { timeout: 5_000 }, async (_what, path, text) => {
+  const body = `${HEAD}Read \`${path}\`.\n`
+  expect(await check(body, { files: { [path]: text }, profiles: ['review'] })).toEqual([])
+})
+
 describe('checkSkill() leaves ordinary texts alone:', () => {
   test.each([
     ['a link in a code block', '```md\n[a](b/c.md)\n```'],

@@ -72,6 +72,7 @@ export class CheckedSkill {
   readonly head: readonly string[]
   readonly files: ReadonlyMap<string, CheckedFile>
   #markdown: Markdown | undefined
+  #folders: ReadonlySet<string> | undefined
   readonly #texts = new Map<string, Promise<string | undefined>>()
 
   constructor(given: SkillToCheck) {
@@ -103,6 +104,12 @@ export class CheckedSkill {
     return this.#markdown
   }
 
+  /** The paths of all folders that contain a file. */
+  get folders(): ReadonlySet<string> {
+    this.#folders ??= new Set([...this.files.keys()].flatMap(listFolders))
+    return this.#folders
+  }
+
   /** Returns the line of a field, counted from 1; 1 if the field is absent. */
   lineOf(field: string): number {
     const index = this.head.findIndex(line => line.replace(/\s*:.*$/, '') === field)
@@ -117,4 +124,9 @@ export class CheckedSkill {
     this.#texts.set(path, text)
     return await text
   }
+}
+
+function listFolders(path: string): readonly string[] {
+  const parts = path.split('/')
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
 }

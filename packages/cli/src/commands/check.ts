@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { isAbsolute, join, relative } from 'node:path'
+import { dirname, isAbsolute, join, relative } from 'node:path'
 import { type CheckOptions, checkSet, type Finding, type Profile } from '@skillstoke/author'
 import {
   type CheckedPath,
@@ -105,13 +105,12 @@ function addSetFindings(
   const skills = checked.flatMap(({ skill }) => skill ?? [])
   if (skills.length < 2 && budget === undefined) return checked
   const found = checkSet(skills, { ...options, ...defined({ budget }) })
-  const [own, shared] = [
-    found.filter(({ path }) => path !== undefined),
-    found.filter(({ path }) => path === undefined),
-  ]
+  const byFolder = Map.groupBy(found, ({ path }) => (path === undefined ? undefined : dirname(path)))
+  const shared = byFolder.get(undefined) ?? []
   const withOwn = checked.map(each => {
-    const added = own.filter(({ path }) => path?.startsWith(each.path) === true)
-    return added.length === 0 ? each : { ...each, findings: [...each.findings, ...added] }
+    const { skill } = each
+    const added = skill === undefined ? undefined : byFolder.get(skill.directory ?? skill.location)
+    return added === undefined ? each : { ...each, findings: [...each.findings, ...added] }
   })
   return shared.length === 0
     ? withOwn

@@ -26,7 +26,7 @@ export function* describeCollision(collision: Collision): Generator<string> {
     if (only.length > 0) yield `  only ${toTerminalLine(name)}: ${joinWords(only)}`
   for (const { message, meantFor, first } of lostMessages.slice(0, MAX_MESSAGES))
     yield `  ${quoteMessage(message)} is for ${toTerminalLine(meantFor)}, but ${toTerminalLine(first)} is first`
-  if (lostMessages.length > MAX_MESSAGES) yield `  and ${lostMessages.length - MAX_MESSAGES} more messages`
+  if (lostMessages.length > MAX_MESSAGES) yield `  and ${lostMessages.length - MAX_MESSAGES} more`
   if (suggestion !== undefined) yield paint('dim', `  ${toTerminalLine(suggestion)}`)
 }
 

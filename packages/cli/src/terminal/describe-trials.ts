@@ -39,7 +39,7 @@ export function describePlan(
   const rest = answers ? ', and the answers' : ''
   return paint(
     'dim',
-    `will ask about ${calls} times (${known} known): about ${formatSpent(spent)}${rest}; at most ${maxCalls} calls`,
+    `will ask about ${calls} ${calls === 1 ? 'time' : 'times'} (${known} known): about ${formatSpent(spent)}${rest}; at most ${maxCalls} calls`,
   )
 }
 

@@ -216,11 +216,6 @@ export function formatSteps(
   )
 }
 
-/** Indents each line by two spaces. */
-export function indent(text: string): string {
-  return text.replace(/^/gm, '  ')
-}
-
 /** Returns a message of a user as one line in quotation marks. */
 export function quoteMessage(message: string): string {
   return `"${shorten(message, 60)}"`

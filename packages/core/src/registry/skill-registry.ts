@@ -199,7 +199,8 @@ export class SkillRegistry {
    * removed.
    */
   findNewest({ origin, location }: FolderPlace): Skill | undefined {
-    return this.#slotOf(origin)?.contents.entries.find(entry => entry.location === location)?.skill
+    const contents = this.#slotOf(origin)?.contents
+    return contents?.entries[indexOfLocation(contents, location)]?.skill
   }
 
   /** Returns the folder of a skill, even if the skill is not served; `undefined` if no source has this folder. */

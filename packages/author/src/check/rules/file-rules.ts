@@ -202,7 +202,7 @@ async function readStatements(skill: CheckedSkill): Promise<string> {
 
 /** The comments and the docstring at the start of a script, which may contain inline metadata. */
 function headOf(text: string): string {
-  return (/^(?:\s*(?:#.*|"""[\s\S]*?"""|'''[\s\S]*?''')\s*)*/.exec(text)?.[0] ?? '').toLowerCase()
+  return (/^(?:\s+|#.*|"""[\s\S]*?"""|'''[\s\S]*?''')*/.exec(text)?.[0] ?? '').toLowerCase()
 }
 
 function isStated(name: string, texts: string): boolean {

@@ -21,6 +21,9 @@ const MAX_SKILL_FILE_MENTIONS = 2
 /** Files whose links are examples, or describe another time. */
 const IS_SAMPLE = /(?:^|\/)(?:templates?|examples?|samples?|changelog|fixtures?)(?:[/.]|$)|template|example/i
 
+/** With so many dead links in other files, the files after them are not read. */
+const MAX_DEAD = 100
+
 /** A mention of a file in one file of the skill. */
 interface Mention extends Span {
   readonly line: MarkdownLine
@@ -42,7 +45,7 @@ export const checkReferences: Rule = async skill => {
     if (!/\.md$/i.test(path) || /^skill\.md$/i.test(path) || IS_SAMPLE.test(path)) continue
     const text = await skill.read(path)
     const { lines, fault } = readMarkdown(text ?? '')
-    if (fault !== undefined) continue
+    if (fault !== undefined || found.length >= MAX_DEAD) continue
     for (const mention of listLinks(lines)) {
       const target = toPath(mention.text)
       if (target === undefined) continue
@@ -159,9 +162,8 @@ function join(from: string, target: string, isOutside = false): string | undefin
 }
 
 /** Whether a file or a folder of the skill has this path. */
-function exists({ files }: CheckedSkill, path: string | undefined): boolean {
-  if (path === undefined) return false
-  return path === '' || files.has(path) || [...files.keys()].some(each => each.startsWith(`${path}/`))
+function exists({ files, folders }: CheckedSkill, path: string | undefined): boolean {
+  return path !== undefined && (path === '' || files.has(path) || folders.has(path))
 }
 
 function findOtherCase(skill: CheckedSkill, target: string): string | undefined {

@@ -2,7 +2,8 @@ import type { Found, Rule } from './rule.ts'
 
 const NETWORK =
   /\b(?:requests|urllib|httpx|aiohttp|fetch\(|axios|http\.client|socket\.|curl|wget|Invoke-WebRequest|net\/http)\b/
-const PIPE = /\b(?:curl|wget)\b[^|\n]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|\biwr\b[^|\n]*\|\s*iex\b/i
+const PIPE =
+  /\b(?:curl|wget)\b[^|\n]{0,500}\|\s{0,9}(?:sudo\s{1,9})?(?:ba|z|da)?sh\b|\biwr\b[^|\n]{0,500}\|\s{0,9}iex\b/i
 const ARCHIVE = /\.(?:zip|tar|tgz|gz|7z|rar|xz|bz2|whl|jar|skill)$/i
 const BINARY = /\.(?:exe|dll|so|dylib|bin|o|a|class|pyc|wasm|node)$/i
 
