@@ -12,7 +12,7 @@ import {
   judgeSource,
   type SetupFinding,
 } from '../doctor/examine-setup.ts'
-import { listCopies, type SkillCopy } from '../doctor/list-copies.ts'
+import { listCopies } from '../doctor/list-copies.ts'
 import { findRunningDevs } from '../server/run-file.ts'
 import { toAnswering } from '../skills/answering.ts'
 import { isFrozen, openSkills } from '../skills/open-skills.ts'
@@ -26,9 +26,12 @@ const STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const
 
 /** Implements `stoke doctor`: shows what was found where, judges it, and names a fix for each finding. */
 export async function doctor(config: Config): Promise<Answer> {
-  const parts = [await examineMachine(config), await examineSkills(config), examineClients()]
-  const facts = parts.flatMap(part => part.facts)
-  const findings = parts.flatMap(part => part.findings)
+  const facts: Fact[] = []
+  const findings: SetupFinding[] = []
+  for (const part of [examineMachine(config), examineSkills(config), examineClients()])
+    for await (const each of part)
+      if (each.length === 2) facts.push(each)
+      else findings.push(each)
   const isFine = findings.every(([severity]) => severity === 'info')
   const sorted = Object.keys(STYLES).flatMap(each => findings.filter(([severity]) => severity === each))
   return {
@@ -48,73 +51,51 @@ export async function doctor(config: Config): Promise<Answer> {
 }
 
 type Fact = readonly [about: string, text: string]
+/** What a part of a setup consists of, and what is wrong with it. */
+type Examined = AsyncGenerator<Fact | SetupFinding>
 
-/** One part of a setup: what it consists of, and what is wrong with it. */
-interface Examined {
-  readonly facts: readonly Fact[]
-  readonly findings: readonly SetupFinding[]
+async function* examineMachine(config: Config): Examined {
+  const { stateDirectory, remotes } = config
+  yield [
+    'skillstoke',
+    `${readVersion()} on Node ${process.versions.node}, state in ${nearPath(stateDirectory)}`,
+  ]
+  const containment = await findContainment(config)
+  yield ['scripts', `${containment.kind}: ${containment.detail}`]
+  const git = findGit()
+  yield ['git', git ?? 'missing']
+  yield ['inotify', readLimits()]
+  for (const { file } of await findRunningDevs(config)) {
+    const roots = file.roots.map(({ path }) => nearPath(path)).join(', ')
+    yield ['dev', `${file.url}, process ${file.pid}: ${roots}`]
+  }
+  yield* judgeMachine({ containment, git, needsGit: remotes.length > 0 })
 }
 
-async function examineSkills(config: Config): Promise<Examined> {
+async function* examineSkills(config: Config): Examined {
   const options = { watching: 'auto', polling: 'manual', reportsUnreadable: true } as const
   await using skills = await openSkills(config, { ...options, acceptsMissing: true })
-  const { sources } = countSkills(skills, pathsOf(config))
-  const { skills: rows } = await listSkills(toAnswering(skills, config))
+  for (const [index, source] of countSkills(skills, pathsOf(config)).sources.entries()) {
+    const { path, isMissing, skills: count, mode } = source
+    yield ['source', isMissing ? `${path}: missing` : `${path}: ${count} found, watched by ${mode}`]
+    yield* judgeSource(source, config.roots[index]?.isNamed ?? true)
+  }
   const copies = await listCopies(config.roots.map(({ path }) => path))
+  const own = new Set(config.roots.map(({ path }) => realPath(path)))
+  for (const [root, found] of Map.groupBy(copies, each => each.root))
+    if (!own.has(root)) yield ['other', `${nearPath(root)}: ${found.length} found`]
+  const { skills: rows } = await listSkills(toAnswering(skills, config))
   const served = rows.filter(({ serving }) => serving !== null).length
-  return {
-    facts: [
-      ...sources.map(({ path, isMissing, skills: count, mode }): Fact => {
-        return ['source', isMissing ? `${path}: missing` : `${path}: ${count} found, watched by ${mode}`]
-      }),
-      ...countOthers(copies, config),
-      ['skills', `${rows.length} found, ${served} served${isFrozen(skills) ? ', frozen' : ''}`],
-    ],
-    findings: [
-      ...sources.flatMap((source, index) => [...judgeSource(source, config.roots[index]?.isNamed ?? true)]),
-      ...judgeSkills(rows, isFrozen(skills)),
-      ...judgeCopies(copies),
-    ],
-  }
+  yield ['skills', `${rows.length} found, ${served} served${isFrozen(skills) ? ', frozen' : ''}`]
+  yield* judgeSkills(rows, isFrozen(skills))
+  yield* judgeCopies(copies)
 }
 
-async function examineMachine(config: Config): Promise<Examined> {
-  const containment = await findContainment(config)
-  const git = findGit()
-  const devs = await findRunningDevs(config)
-  return {
-    facts: [
-      [
-        'skillstoke',
-        `${readVersion()} on Node ${process.versions.node}, state in ${nearPath(config.stateDirectory)}`,
-      ],
-      ['scripts', `${containment.kind}: ${containment.detail}`],
-      ['git', git ?? 'missing'],
-      ['inotify', readLimits()],
-      ...devs.map(({ file: { url, pid, roots } }): Fact => {
-        return ['dev', `${url}, process ${pid}: ${roots.map(({ path }) => nearPath(path)).join(', ')}`]
-      }),
-    ],
-    findings: [...judgeMachine({ containment, git, needsGit: config.remotes.length > 0 })],
+async function* examineClients(): Examined {
+  for (const client of listClients()) {
+    yield ['client', `${client.title}: ${client.state}`]
+    yield* judgeClient(client)
   }
-}
-
-function examineClients(): Examined {
-  const clients = listClients()
-  return {
-    facts: clients.map(({ title, state }) => ['client', `${title}: ${state}`]),
-    findings: clients.flatMap(client => [...judgeClient(client)]),
-  }
-}
-
-/** Counts the skills in the folders of clients that are no roots. */
-function countOthers(copies: readonly SkillCopy[], { roots }: Config): readonly Fact[] {
-  const own = new Set(roots.map(({ path }) => realPath(path)))
-  const others = Object.groupBy(
-    copies.filter(({ root }) => !own.has(root)),
-    ({ root }) => root,
-  )
-  return Object.entries(others).map(([root, found]) => ['other', `${nearPath(root)}: ${found?.length} found`])
 }
 
 function findGit(): string | undefined {

@@ -28,40 +28,35 @@ type LoggedStep = RevisionRecord & { readonly patch?: string | null }
 type Compare = (from: Digest, to: Digest) => Promise<Pick<SkillDiff, 'text'>>
 
 /** Implements `stoke log`: prints the recorded history of a skill, newest first. */
-export async function log(
-  config: Config,
-  { limit = DEFAULT_LOG_LENGTH, patch = false }: LogFlags,
-  name: string,
-): Promise<Answer> {
-  const pick = async (
-    records: readonly RevisionRecord[],
-    compare: Compare,
-  ): Promise<readonly LoggedStep[]> =>
-    patch ? await addPatches(records, limit, compare) : records.slice(0, limit)
+export async function log(config: Config, flags: LogFlags, name: string): Promise<Answer> {
   const { answer } = await askOrScan(
     config,
     {
-      ask: async client =>
-        await pick(
-          (await client.history(name)).records,
-          async (from, to) => await client.diff(name, { from, to }),
-        ),
-      scan: async skills =>
-        await pick(
-          await listHistory(name, skills),
-          async (from, to) => await diffSkill(name, { from, to }, toAnswering(skills, config)),
-        ),
+      ask: async client => {
+        const { records } = await client.history(name)
+        return await pickSteps(records, flags, async (from, to) => await client.diff(name, { from, to }))
+      },
+      scan: async skills => {
+        const answering = toAnswering(skills, config)
+        const records = await listHistory(name, skills)
+        return await pickSteps(
+          records,
+          flags,
+          async (from, to) => await diffSkill(name, { from, to }, answering),
+        )
+      },
     },
     { needsState: true },
   )
-  return { json: answer, text: () => describeLog(answer, patch) }
+  return { json: answer, text: () => describeLog(answer, flags) }
 }
 
-async function addPatches(
+async function pickSteps(
   records: readonly RevisionRecord[],
-  limit: number,
+  { limit = DEFAULT_LOG_LENGTH, patch }: LogFlags,
   compare: Compare,
 ): Promise<readonly LoggedStep[]> {
+  if (!patch) return records.slice(0, limit)
   const steps: LoggedStep[] = []
   for (const [index, record] of records.slice(0, limit).entries()) {
     const before = records.slice(index + 1).find(({ revision }) => revision !== undefined)?.revision
@@ -76,16 +71,13 @@ async function comparePair(from: Digest, to: Digest, compare: Compare): Promise<
   try {
     return (await compare(from, to)).text
   } catch (thrown) {
-    const isGone =
-      thrown instanceof ApiError
-        ? thrown.code === 'NOT_FOUND'
-        : SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')
-    if (isGone) return null
+    if (SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')) return null
+    if (thrown instanceof ApiError && thrown.code === 'NOT_FOUND') return null
     throw thrown
   }
 }
 
-function* describeLog(steps: readonly LoggedStep[], hasPatches: boolean): Generator<string> {
+function* describeLog(steps: readonly LoggedStep[], { patch: hasPatches }: LogFlags): Generator<string> {
   const served = listServed(steps)
   const isServed = steps.find(({ event }) => event === 'live' || event === 'removed')?.event === 'live'
   const rows = steps.map(record => {

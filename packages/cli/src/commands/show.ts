@@ -15,7 +15,14 @@ import { withApproveCommand } from '../terminal/approve-command.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { VISIBILITY_WORDS } from '../terminal/format-catalog.ts'
-import { formatDiagnostic, formatTable, nearPath, paint, toTerminalText } from '../terminal/output.ts'
+import {
+  formatDiagnostic,
+  formatTable,
+  nearPath,
+  paint,
+  toTerminalLine,
+  toTerminalText,
+} from '../terminal/output.ts'
 import { findProgramName } from '../terminal/program-name.ts'
 
 interface ShowFlags {
@@ -52,7 +59,7 @@ export async function show(config: Config, { revision, copyTo }: ShowFlags, aske
     return {
       json: answer,
       text: () => {
-        const reason = toTerminalText(answer.steps[0]?.detail ?? '')
+        const reason = toTerminalLine(answer.steps[0]?.detail ?? '')
         process.stderr.write(`there is no skill ${JSON.stringify(asked)}: ${reason}\n`)
         return []
       },

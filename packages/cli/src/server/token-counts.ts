@@ -25,12 +25,8 @@ export interface TokenCounts {
   close(): Promise<void>
 }
 
-export function createTokenCounts({
-  skills,
-  countTokens,
-  format,
-  onCounted,
-}: TokenCountsOptions): TokenCounts {
+export function createTokenCounts(options: TokenCountsOptions): TokenCounts {
+  const { skills, countTokens, format, onCounted } = options
   /** Counts by skill. Null if the revision can no longer be read. */
   const counts = new WeakMap<Skill, SkillTokens | null>()
   const wanted = new Set<Skill>()

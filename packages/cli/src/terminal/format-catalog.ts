@@ -8,14 +8,8 @@ export const VISIBILITY_WORDS: Readonly<Record<SkillVisibility, string>> = {
 }
 
 /** Returns a line such as `catalog 3,939 of 4,000 tokens; 62 of 999 listed, 3 hidden`. */
-export function formatCatalog({
-  tokens,
-  isEstimate,
-  maxTokens,
-  listed,
-  unlisted,
-  hidden,
-}: CatalogUse): string {
+export function formatCatalog(use: CatalogUse): string {
+  const { tokens, isEstimate, maxTokens, listed, unlisted, hidden } = use
   const used = `${isEstimate ? 'about ' : ''}${formatCount(tokens)} of ${formatCount(maxTokens)} tokens`
   const shown = `${formatCount(listed)} of ${formatCount(listed + unlisted)} listed`
   return `catalog ${used}; ${shown}${hidden === 0 ? '' : `, ${formatCount(hidden)} hidden`}`

@@ -99,9 +99,6 @@ export function nearPath(path: string): string {
   return near === '' || leadsOut(near) ? path : near
 }
 
-/** A diagnostic of the core, or a finding of another package. */
-type PrintedFinding = Omit<Diagnostic, 'code'> & { readonly code: string }
-
 /** `skills/pdf/SKILL.md:3:1` */
 export function formatPlace(diagnostic: Pick<Diagnostic, 'path' | 'line' | 'column'>): string {
   const { path } = diagnostic
@@ -117,7 +114,7 @@ export function formatDiagnostic(diagnostic: Diagnostic<string>, options: readon
 }
 
 /** Prints diagnostics on standard error, apart from the result. */
-export function printFindings(findings: readonly PrintedFinding[]): void {
+export function printFindings(findings: readonly Diagnostic<string>[]): void {
   for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding)}\n`)
 }
 

@@ -1,7 +1,9 @@
+import type { CatalogFormatName } from '../catalog/catalog-format.ts'
+import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import type { SkillScope } from '../catalog/scope.ts'
 import type { SkillReport } from '../registry/skill-report.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
-import type { MeasuredCatalog } from './visibility.ts'
+import type { CatalogUse } from './visibility.ts'
 
 /** A text before and after a change. */
 export interface TextChange {
@@ -18,8 +20,12 @@ export interface Viewing {
   readonly skills: SkillRuntime
   /** Scope of new conversations. @default all skills */
   readonly scope?: SkillScope
-  /** The catalog options of the runtime. */
-  readonly catalog: MeasuredCatalog
+  /** The catalog options of the runtime, and how to find out the size of a catalog. */
+  readonly catalog: {
+    readonly format: CatalogFormatName
+    readonly maxTokens: number
+    readonly measure: (catalog: SkillCatalog) => Pick<CatalogUse, 'tokens' | 'isEstimate'>
+  }
 }
 
 /** The runtime that answers questions about its skills, and what the answers need from the host. */

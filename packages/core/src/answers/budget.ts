@@ -11,14 +11,6 @@ export interface BudgetOptions {
   readonly countTokens: TokenCounter
 }
 
-/** What one skill costs. */
-export interface SkillCost {
-  readonly name: string
-  readonly visibility: SkillVisibility
-  /** Tokens of the entry that the skill has or would have in the catalog. 0 for a hidden skill. */
-  readonly listed: number
-}
-
 /** How much of a limit of a client the skills use. */
 export interface LimitUse extends Pick<ClientLimit, 'client' | 'what' | 'unit' | 'limit'> {
   /** Size of the whole list, or of the longest entry. */
@@ -32,7 +24,12 @@ export interface SkillBudget {
   /** Tokens of a catalog that lists every skill. */
   readonly neededTokens: number
   /** The costs, sorted by name as the catalog is. If the budget is too small, skills at the end are left out. */
-  readonly skills: readonly SkillCost[]
+  readonly skills: readonly {
+    readonly name: string
+    readonly visibility: SkillVisibility
+    /** Tokens of the entry that the skill has or would have in the catalog. 0 for a hidden skill. */
+    readonly listed: number
+  }[]
   readonly limits: readonly LimitUse[]
 }
 

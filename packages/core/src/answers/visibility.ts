@@ -18,13 +18,6 @@ export const VISIBILITIES = ['listed', 'unlisted', 'hidden'] as const
  */
 export type SkillVisibility = (typeof VISIBILITIES)[number]
 
-/** The catalog of the skills that answers are about. */
-export interface MeasuredCatalog {
-  readonly format: CatalogFormatName
-  readonly maxTokens: number
-  readonly measure: (catalog: SkillCatalog) => Pick<CatalogUse, 'tokens' | 'isEstimate'>
-}
-
 /** How much of its budget the catalog of a new conversation uses, and how many skills in scope have each visibility. */
 export interface CatalogUse extends Readonly<Record<SkillVisibility, number>> {
   readonly tokens: number
