@@ -20,4 +20,4 @@ export {
 } from './report/reports.ts'
 export { ADVICE_KINDS } from './triggers/estimate-triggers.ts'
 export { type MessageRanking, rankSkills } from './triggers/rank-skills.ts'
-export { listCompeting, readTestsOf, withBodies } from './triggers/tested-skills.ts'
+export { listCompeting, readTestsOf } from './triggers/tested-skills.ts'

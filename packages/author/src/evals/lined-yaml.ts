@@ -1,10 +1,9 @@
-import type { Diagnostic } from '@skillstoke/core'
 import { cutField, cutItem, isRecord, loadYaml, splitEntries } from '@skillstoke/core/internal'
 import { CORE_SCHEMA, load } from 'js-yaml'
+import { TESTS_FILE, type TestFault, toFault } from './skill-tests.ts'
 
-/** One section of a YAML map, for example `fires:` and its list. */
+/** One section of `evals/tests.yaml`, for example `fires:` and its list. */
 export interface LinedSection {
-  readonly name: string
   /** Number of the line of its name, counted from 1. */
   readonly line: number
   /** Its lines, with comments and blank lines up to the next section. */
@@ -14,32 +13,33 @@ export interface LinedSection {
   readonly lineOf: (item: number) => number
 }
 
-/** A YAML map with the lines of its sections. */
-export type LinedYaml =
-  | { readonly ok: true; readonly sections: readonly LinedSection[] }
-  | { readonly ok: false; readonly fault: Omit<Diagnostic, 'code'> }
+/** The sections by name. */
+export interface LinedYaml {
+  readonly sections: ReadonlyMap<string, LinedSection>
+  /** Why the text cannot be read. */
+  readonly fault?: TestFault
+}
 
 /** Reads a map of YAML 1.2 without tags and aliases. A text without any value is an empty map. */
 export function readLinedYaml(text: string): LinedYaml {
-  if (/^(?:\s*(?:#.*)?(?:\n|$))*$/.test(text)) return { ok: true, sections: [] }
+  if (/^(?:\s*(?:#.*)?(?:\n|$))*$/.test(text)) return { sections: new Map() }
   const checked = loadYaml(text, 1)
-  if (!checked.ok) return checked
+  if (!checked.ok) return { sections: new Map(), fault: toFault(TESTS_FILE, checked.fault) }
   const value = load(text, { schema: CORE_SCHEMA })
-  const fault = {
-    severity: 'error',
-    message: 'the tests have no sections',
-    line: 1,
-    fix: 'write "fires:" with a list below it',
-  } as const
-  if (!isRecord(value)) return { ok: false, fault }
-  const entries = new Map(
-    splitEntries(text.split(/\r?\n/), { path: '', line: 1 }, cutField).map(each => [each.key, each]),
-  )
-  // A map in braces has no lines of its own.
+  if (!isRecord(value)) {
+    const fault = {
+      message: 'the tests have no sections',
+      line: 1,
+      fix: 'write "fires:" with a list below it',
+    }
+    return { sections: new Map(), fault: toFault(TESTS_FILE, fault) }
+  }
+  const entries = splitEntries(text.split(/\r?\n/), { path: '', line: 1 }, cutField)
   const sections = Object.entries(value).map(([name, each]) => {
-    const { line = 1, lines = [] } = entries.get(name) ?? {}
+    // A map in braces has no lines of its own.
+    const { line = 1, lines = [] } = entries.find(({ key }) => key === name) ?? {}
     const items = splitEntries(lines.slice(1), { path: '', line: line + 1 }, cutItem)
-    return { name, line, lines, value: each, lineOf: (item: number) => items[item]?.line ?? line }
+    return [name, { line, lines, value: each, lineOf: (item: number) => items[item]?.line ?? line }] as const
   })
-  return { ok: true, sections }
+  return { sections: new Map(sections) }
 }

@@ -1,7 +1,7 @@
 import { defined, isTestFile, toMessage } from '@skillstoke/core/internal'
 import { readEvalJson } from './read-eval-json.ts'
-import { readTestsYaml, toFault } from './read-tests-yaml.ts'
-import { type ReadTests, type SkillTests, TESTS_FILE, type TriggerTest } from './skill-tests.ts'
+import { readTestsYaml } from './read-tests-yaml.ts'
+import { type ReadTests, type SkillTests, TESTS_FILE, type TriggerTest, toFault } from './skill-tests.ts'
 
 /** A text file of a skill. */
 export interface TestText {

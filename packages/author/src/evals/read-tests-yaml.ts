@@ -1,4 +1,4 @@
-import { defined, findNearest, isRecord, quote, quoteAll, showValue } from '@skillstoke/core/internal'
+import { findNearest, isRecord, quote, quoteAll, showValue } from '@skillstoke/core/internal'
 import { readLinedYaml } from './lined-yaml.ts'
 import {
   type AnswerTest,
@@ -10,6 +10,7 @@ import {
   TRIGGER_KINDS,
   type TriggerKind,
   type TriggerTest,
+  toFault,
 } from './skill-tests.ts'
 
 /** Reports a mistake in a test or in a section. */
@@ -26,9 +27,9 @@ export function readTestsYaml(text: string): ReadTests {
     (line: number): Report =>
     (message, fix) =>
       faults.push(toFault(TESTS_FILE, { message, line, fix }))
-  const yaml = readLinedYaml(text)
-  if (!yaml.ok) faults.push(toFault(TESTS_FILE, yaml.fault))
-  for (const { name, value, line, lineOf } of yaml.ok ? yaml.sections : [])
+  const { sections, fault } = readLinedYaml(text)
+  if (fault !== undefined) faults.push(fault)
+  for (const [name, { value, line, lineOf }] of sections)
     for (const [index, test] of readList(name, value, reportAt(line)).entries()) {
       const place = { path: TESTS_FILE, line: lineOf(index) }
       const report = reportAt(place.line)
@@ -42,18 +43,6 @@ export function readTestsYaml(text: string): ReadTests {
       else if (expect.length > 0) answers.push({ message, expect, ...place })
     }
   return { triggers, answers, faults }
-}
-
-/** Creates a fault from a finding, which may lack a fix. */
-export function toFault(
-  path: string,
-  {
-    message,
-    line,
-    fix = 'correct the text',
-  }: Pick<TestFault, 'message' | 'line'> & { readonly fix?: string },
-): TestFault {
-  return { code: 'TESTS_INVALID', severity: 'warning', message, path, ...defined({ line }), fix }
 }
 
 function readList(section: string, value: unknown, report: Report): readonly unknown[] {

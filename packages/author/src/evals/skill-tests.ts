@@ -1,4 +1,5 @@
 import type { Diagnostic } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
 
 /** Whether a message should make the model load the skill. */
 export const TRIGGER_KINDS = ['fires', 'silent'] as const
@@ -62,3 +63,11 @@ export interface SkillTests extends ReadTests {
 
 /** The name of the file that this package writes, relative to the folder of the skill. */
 export const TESTS_FILE = 'evals/tests.yaml'
+
+/** Creates a fault from a finding, which may lack a fix. */
+export function toFault(
+  path: string,
+  { message, line, fix = 'correct the text' }: Pick<Diagnostic, 'message' | 'line' | 'fix'>,
+): TestFault {
+  return { code: 'TESTS_INVALID', severity: 'warning', message, path, ...defined({ line }), fix }
+}

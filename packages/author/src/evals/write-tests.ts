@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { defined, isRecord, quote } from '@skillstoke/core/internal'
 import { dump } from 'js-yaml'
 import { type LinedSection, readLinedYaml } from './lined-yaml.ts'
-import { toFault } from './read-tests-yaml.ts'
-import { type SkillTests, TESTS_FILE, type TestFault, type TriggerKind } from './skill-tests.ts'
+import { type SkillTests, TESTS_FILE, type TestFault, type TriggerKind, toFault } from './skill-tests.ts'
 
 /** A test to write. `expect` has the fields of `expect:` in the file, for example `{ loads: 'pdf' }`. */
 export type NewTest =
@@ -33,13 +32,12 @@ export type AddedTest =
  */
 export function addTest(text: string, test: NewTest): AddedTest {
   const before = readLinedYaml(text)
-  if (!before.ok) return { ok: false, fault: toFault(TESTS_FILE, before.fault) }
-  const section = before.sections.find(({ name }) => name === test.kind)
+  if (before.fault !== undefined) return { ok: false, fault: before.fault }
+  const section = before.sections.get(test.kind)
   const messages = messagesOf(section)
   if (messages.includes(test.message)) return { ok: true, text }
   const added = insert(text, test, section)
-  const after = readLinedYaml(added)
-  const now = after.ok ? messagesOf(after.sections.find(({ name }) => name === test.kind)) : []
+  const now = messagesOf(readLinedYaml(added).sections.get(test.kind))
   // Proves that the new text has the old tests and the new one, because an author may use any form of YAML.
   if (isDeepStrictEqual(now, [...messages, test.message])) return { ok: true, text: added }
   const message = `no test can be added to the section ${quote(test.kind)} in its present form`
@@ -87,21 +85,22 @@ function insert(text: string, test: NewTest, section: LinedSection | undefined):
 /** Returns the lines of a section with one more test. */
 function extend(section: readonly string[], test: NewTest): readonly string[] {
   const first = section.slice(1).find(line => /^\s*- /.test(line))
-  if (first !== undefined) return [...section, ...toItem(test, first.slice(0, first.indexOf('-')))]
+  const item = toItem(test, first?.slice(0, first.indexOf('-')) ?? '  ')
   const text = section.join('\n')
   const end = text.lastIndexOf(']')
-  if (end === -1) return [...section, ...toItem(test, '  ')]
+  if (first !== undefined || end === -1) return [...section, ...item]
   const before = text.slice(0, end).trimEnd()
-  if (before.endsWith('[')) return [before.slice(0, -1).trimEnd(), ...toItem(test, '  ')]
-  const { kind: _kind, ...fields } = test
-  const item = JSON.stringify(test.kind === 'ask' ? fields : test.message)
-  return `${before.replace(/,$/, '')}, ${item}${text.slice(end)}`.split('\n')
+  if (before.endsWith('[')) return [before.slice(0, -1).trimEnd(), ...item]
+  return `${before.replace(/,$/, '')}, ${JSON.stringify(contentOf(test))}${text.slice(end)}`.split('\n')
 }
 
 function toItem(test: NewTest, indent: string): readonly string[] {
-  const item = test.kind === 'ask' ? { message: test.message, expect: test.expect } : test.message
-  return dump([item], { lineWidth: -1 })
+  const lines = dump([contentOf(test)], { lineWidth: -1 })
     .trimEnd()
     .split('\n')
-    .map(line => `${indent}${line}`.trimEnd())
+  return lines.map(line => `${indent}${line}`.trimEnd())
+}
+
+function contentOf(test: NewTest): unknown {
+  return test.kind === 'ask' ? { message: test.message, expect: test.expect } : test.message
 }

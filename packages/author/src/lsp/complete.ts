@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { defined } from '@skillstoke/core/internal'
 import { type CompletionItem, CompletionItemKind, type Position } from 'vscode-languageserver/node'
 import { CLAUDE_TOOLS, CLIENTS } from '../check/clients.ts'
 import { describeClients, FIELDS } from '../check/fields.ts'
@@ -39,17 +40,10 @@ function completeFields(present: readonly string[]): readonly CompletionItem[] {
 }
 
 function completeValues(field = ''): readonly CompletionItem[] {
-  const { type, values, namesTools = false } = FIELDS[field] ?? { means: '' }
+  const { type, values = [], namesTools = false } = FIELDS[field] ?? { means: '' }
   if (namesTools)
-    return CLAUDE_TOOLS.map(label => ({
-      label,
-      kind: CompletionItemKind.Function,
-      detail: `tool of ${CLIENTS['claude-code'].title}`,
-    }))
-  return (type === 'boolean' ? ['true', 'false'] : (values ?? [])).map(label => ({
-    label,
-    kind: CompletionItemKind.Value,
-  }))
+    return toItems(CLAUDE_TOOLS, CompletionItemKind.Function, `tool of ${CLIENTS['claude-code'].title}`)
+  return toItems(type === 'boolean' ? ['true', 'false'] : values, CompletionItemKind.Value)
 }
 
 const LINK_TARGET = /\]\([^()\s]*$/
@@ -59,10 +53,15 @@ const INLINE_CODE = /^(?:[^`]|`[^`]*`)*`[^`]*$/
 function completePaths(typed: string, path: string, files: readonly string[]): readonly CompletionItem[] {
   const isLink = LINK_TARGET.test(typed)
   if (!isLink && !INLINE_CODE.test(typed)) return []
-  return files
-    .filter(file => file !== path && !isSkillFile(file))
-    .map(file => ({
-      label: isLink ? posix.relative(posix.dirname(path), file) : file,
-      kind: CompletionItemKind.File,
-    }))
+  const targets = files.filter(file => file !== path && !isSkillFile(file))
+  const paths = isLink ? targets.map(file => posix.relative(posix.dirname(path), file)) : targets
+  return toItems(paths, CompletionItemKind.File)
+}
+
+function toItems(
+  labels: readonly string[],
+  kind: CompletionItemKind,
+  detail?: string,
+): readonly CompletionItem[] {
+  return labels.map(label => ({ label, kind, ...defined({ detail }) }))
 }

@@ -95,9 +95,10 @@ export class OpenSkills {
     await this.#connection.sendDiagnostics({ uri, diagnostics: [] })
     const skillFile = findSkillFile(uri) ?? ''
     if (this.#listOpen(skillFile).length > 0) return this.#checkLater(skillFile)
-    const skill = this.#skills.get(skillFile)
+    const folder = this.#skills.get(skillFile)?.folder
     this.#skills.delete(skillFile)
-    await (await skill?.folder)?.[Symbol.asyncDispose]()
+    // A folder that could not be opened has nothing to close.
+    await (await folder?.catch(() => undefined))?.[Symbol.asyncDispose]()
   }
 
   #find(skillFile: string): OpenSkill {

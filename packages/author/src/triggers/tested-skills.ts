@@ -1,10 +1,7 @@
 import type { Skill, SkillReader } from '@skillstoke/core'
-import { decodeUnmarkedText, isModelInvocable, mapConcurrently } from '@skillstoke/core/internal'
+import { decodeUnmarkedText, isModelInvocable } from '@skillstoke/core/internal'
 import { mayHaveTests, readSkillTests } from '../evals/read-skill-tests.ts'
 import type { SkillTests } from '../evals/skill-tests.ts'
-import type { TriggerSkill } from './skill-words.ts'
-
-const MOST_AT_ONCE = 16
 
 /**
  * Returns the served skills that a model may load by itself. These compete for its messages.
@@ -24,31 +21,6 @@ export function listCompeting({
   isInScope,
 }: Pick<SkillReader, 'current' | 'isInScope'>): readonly Skill[] {
   return current.list().filter(skill => isModelInvocable(skill) && isInScope(skill.name))
-}
-
-/**
- * Adds the instructions to skills, which the advice of an estimate needs.
- *
- * @example
- * ```ts
- * import { listCompeting, rankSkills, withBodies } from '@skillstoke/author/internal'
- * import { createSkillRuntime } from '@skillstoke/core'
- * import { directory } from '@skillstoke/core/node'
- *
- * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
- * const competing = await withBodies(listCompeting(skills), skills)
- * console.log(rankSkills('Read this PDF', competing).ranking[0]?.skill) // prints support-pdf
- * ```
- */
-export async function withBodies(
-  skills: readonly Skill[],
-  reader: Pick<SkillReader, 'readBody'>,
-): Promise<readonly TriggerSkill[]> {
-  const add = async (skill: Skill): Promise<TriggerSkill> => {
-    const { name, description, source } = skill
-    return { name, description, source, body: await reader.readBody(skill) }
-  }
-  return await mapConcurrently(skills, add, MOST_AT_ONCE, new AbortController().signal)
 }
 
 /**

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
 import { estimateTriggers, readSkillTests, type SkillTests, toTriggerEvals } from '@skillstoke/author'
-import { listCompeting, rankSkills, readTestsOf, withBodies } from '@skillstoke/author/internal'
+import { listCompeting, rankSkills, readTestsOf } from '@skillstoke/author/internal'
 import type { Skill, SkillReader } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
@@ -82,7 +82,9 @@ async function testByWords(
   reader: SkillReader,
   messages: readonly string[] = [],
 ): Promise<Answer> {
-  const competing = await withBodies(listCompeting(reader), reader)
+  // The advice names words of the instructions.
+  const bodies = listCompeting(reader).map(async skill => ({ ...skill, body: await reader.readBody(skill) }))
+  const competing = await Promise.all(bodies)
   const having = tested.filter(({ tests }) => tests.triggers.length > 0)
   const estimates = having.map(({ tests }) => estimateTriggers(competing, tests))
   const rankings = messages.map(message => rankSkills(message, competing))

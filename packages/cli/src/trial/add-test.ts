@@ -1,10 +1,11 @@
-import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { addTest, type NewTest } from '@skillstoke/author'
 import { TESTS_FILE } from '@skillstoke/author/internal'
 import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
 import { isReviewed } from '../check/check-report.ts'
+import { readIfThere } from '../config/read-text.ts'
 
 /**
  * Writes a message of a conversation into the tests of a skill. Returns the path of the file.
@@ -24,18 +25,9 @@ export function writeTest(skill: Skill, test: NewTest, skills: SkillRuntime): st
     [dirname(path), path].some(each => lstatSync(each, { throwIfNoEntry: false })?.isSymbolicLink() === true)
   )
     throw new SkillError('OUTSIDE_ROOT', `${path} is a link, so no test is written there`)
-  const added = addTest(readText(path), test)
+  const added = addTest(readIfThere(path, `${path} cannot be read`) ?? '', test)
   if (!added.ok) throw new SkillError('INVALID_OPTION', `${path}: ${added.fault.message}; ${added.fault.fix}`)
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, added.text)
   return path
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw thrown
-  }
 }
