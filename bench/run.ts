@@ -21,6 +21,7 @@ import { b16 } from './figures/b16.ts'
 import { b17 } from './figures/b17.ts'
 import { b18 } from './figures/b18.ts'
 import { b19 } from './figures/b19.ts'
+import { b20 } from './figures/b20.ts'
 import { b21 } from './figures/b21.ts'
 
 // npm run bench -- [B1 B3 ...] [--json] [--large]
@@ -47,6 +48,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B17: b17,
   B18: b18,
   B19: b19,
+  B20: b20,
   B21: b21,
 }
 

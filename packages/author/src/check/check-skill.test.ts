@@ -172,6 +172,15 @@ describe('checkSkill() edits', () => {
     expect(finding).not.toHaveProperty('edit')
   })
 
+  test('links to other skills do not make a text about skills', async () => {
+    const links = ['a', 'b', 'c'].map(name => `[${name}](../${name}/SKILL.md)\n`).join('')
+    expect(await check(HEAD + links)).toEqual([
+      'warning LINK_DEAD 5',
+      'warning LINK_DEAD 6',
+      'warning LINK_DEAD 7',
+    ])
+  })
+
   test('a dead link to a file with another folder gets the path of the only file with that name', async () => {
     const files = { 'references/rates.md': 'Rates.' }
     const text = `${HEAD}[rates](reference/rates.md#top)\n`

@@ -44,10 +44,11 @@ export const checkUnused: Rule = async skill => {
     path => !IS_SKILL_FILE.test(path) && !IS_COMMON.test(path),
   )
   if (candidates.length === 0 || !skill.isReadable) return []
-  const texts = new Map([['SKILL.md', skill.text]])
+  // On some systems, a name in another case leads to the file, too.
+  const texts = new Map([['SKILL.md', skill.text.toLowerCase()]])
   for (const path of skill.files.keys()) {
     const text = IS_SKILL_FILE.test(path) ? undefined : await skill.read(path)
-    if (text !== undefined) texts.set(path, text)
+    if (text !== undefined) texts.set(path, text.toLowerCase())
   }
   const found: Found[] = []
   for (const path of candidates) {
@@ -64,7 +65,7 @@ export const checkUnused: Rule = async skill => {
 
 /** Whether another text has the name of the file, its name without the ending, or one of its folders. */
 function isNamed(path: string, texts: ReadonlyMap<string, string>): boolean {
-  const words = [nameOf(path), stemOf(path), ...foldersOf(path)]
+  const words = [nameOf(path), stemOf(path), ...foldersOf(path)].map(word => word.toLowerCase())
   for (const [from, text] of texts) if (from !== path && words.some(word => hasWord(text, word))) return true
   return false
 }

@@ -239,5 +239,6 @@ function replaceTarget(
 }
 
 function isAboutSkills({ body }: CheckedSkill): boolean {
-  return (body.match(/SKILL\.md/g)?.length ?? 0) > MAX_SKILL_FILE_MENTIONS
+  // A path of another skill is an ordinary mention.
+  return (body.match(/(?<![\w/])SKILL\.md/g)?.length ?? 0) > MAX_SKILL_FILE_MENTIONS
 }
