@@ -4,7 +4,7 @@ import { shortDigest } from '@skillstoke/core/internal'
 import { type FleetReport, FleetStatus } from '@skillstoke/fleet'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../terminal/exit-code.ts'
-import { formatTable, formatTime, paint, printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
+import { formatTable, paint, printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
@@ -98,7 +98,7 @@ function describeStatus(report: FleetReport): readonly string[] {
           toTerminalLine(skill.name),
           String(skill.version),
           shortDigest(skill.revision),
-          formatTime(skill.at),
+          new Date(skill.at).toISOString().slice(0, 16).replace('T', ' '),
           toTerminalLine(skill.publisher),
           toTerminalLine(skill.note ?? ''),
         ]),
