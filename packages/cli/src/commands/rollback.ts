@@ -44,7 +44,7 @@ export async function rollback(
   if (asks || dryRun) {
     await refuseLink(name, revision, skills)
     const plan = await skills.history.planRollback(name, revision)
-    const lines = await describePlan(plan, toAnswering(skills, config))
+    const lines = await describePlan(name, plan, toAnswering(skills, config))
     if (dryRun || plan.how === 'unchanged') return { json: plan, text: () => lines }
     const at = (await skills.history.log(name)).find(step => step.revision === plan.to)?.at
     const chosen = at === undefined ? plan.to : `${plan.to} of ${formatTime(at)} UTC`
@@ -68,11 +68,15 @@ export async function rollback(
 }
 
 /** Describes a planned rollback, with the difference that it would make. */
-async function describePlan(plan: RollbackOutcome, answering: Answering): Promise<readonly string[]> {
-  const { skill, from, to, how } = plan
+async function describePlan(
+  target: string,
+  plan: RollbackOutcome,
+  answering: Answering,
+): Promise<readonly string[]> {
+  const { from, to, how } = plan
   const line = describe(plan, PLANNED)
   if (how === 'unchanged' || from === to || from === undefined) return [line]
-  return [line, paintDiff((await diffSkill(skill, { from, to }, answering)).text)]
+  return [line, paintDiff((await diffSkill(target, { from, to }, answering)).text)]
 }
 
 /** Returns what the tests of the restored revision gave when it was served. */

@@ -29,13 +29,8 @@ export async function listCopies(roots: readonly string[]): Promise<readonly Ski
   const all = [...roots, ...bases.flatMap(base => FOLDERS.map(path => join(base, path)))]
   // Several paths may lead to one folder.
   const folders = [...new Set(all.flatMap(path => realPath(path) ?? []))]
-  const sources = folders.map(path =>
-    directory(path, {
-      ...{ label: path, watching: 'off', linkRoots: folders },
-      // Most clients have no folder here.
-      onMissingRoot: () => undefined,
-    }),
-  )
+  const options = { watching: 'off', onMissing: 'empty', linkRoots: folders } as const
+  const sources = folders.map(path => directory(path, { ...options, label: path }))
   await using skills = await createSkillRuntime({ sources, tuning: { hasher: nodeHasher } })
   return skills.current.reports().flatMap(report => {
     const { name, revision, copies = [] } = report

@@ -105,7 +105,7 @@ function describeStatus(report: FleetReport): readonly string[] {
           toTerminalLine(skill.name),
           String(skill.version),
           shortDigest(skill.revision),
-          formatTime(skill.at),
+          new Date(skill.at).toISOString().slice(0, 16).replace('T', ' '),
           toTerminalLine(skill.publisher),
           toTerminalLine(skill.note ?? ''),
         ]),

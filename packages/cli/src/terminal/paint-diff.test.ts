@@ -35,3 +35,10 @@ test('paintDiff() keeps long lines whole that have no counterpart', () => {
   const patch = ` a\n-${filler}\n+one\n+two\n`
   expect(paintDiff(patch, 20)).toBe(patch)
 })
+
+test('paintDiff() is fast for many removed lines', () => {
+  const patch = '-gone\n'.repeat(50_000)
+  const start = performance.now()
+  expect(paintDiff(patch, 80)).toBe(patch)
+  expect(performance.now() - start).toBeLessThan(2_000)
+})

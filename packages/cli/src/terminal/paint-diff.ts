@@ -28,8 +28,8 @@ export function paintDiff(
 
 /** Matches the names of the files in a diff, which are no changes. */
 const HEADER = /^(?:---|\+\+\+) .*\t/
-/** Matches removed lines and the added lines after them. */
-const CHANGES = /(?:^-(?!-- .*\t).*\n)+(?:^\+(?!\+\+ .*\t).*(?:\n|$))+/gm
+/** Matches removed lines and the added lines after them. Begins only at the first of them, so that it takes linear time. */
+const CHANGES = /(?<!^-.*\n)(?:^-(?!-- .*\t).*\n)+(?:^\+(?!\+\+ .*\t).*(?:\n|$))+/gm
 
 function paintLine(line: string): string {
   return line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line
