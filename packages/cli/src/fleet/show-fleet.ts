@@ -4,14 +4,7 @@ import { shortDigest } from '@skillstoke/core/internal'
 import { type FleetReport, FleetStatus } from '@skillstoke/fleet'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK } from '../terminal/exit-code.ts'
-import {
-  formatTable,
-  formatTime,
-  paint,
-  printJsonLine,
-  printLine,
-  toTerminalLine,
-} from '../terminal/output.ts'
+import { formatTable, paint, printJsonLine, printLine, toTerminalLine } from '../terminal/output.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
 import { type FleetVerbFlags, withFleet } from './with-fleet.ts'
 
