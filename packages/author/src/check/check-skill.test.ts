@@ -215,7 +215,10 @@ describe('checkSkill() files', () => {
     const read: string[] = []
     const given = {
       files: files.map(each => ({ ...each, isExecutable: false })),
-      read: (path: string) => Promise.resolve(void read.push(path) ?? 'Rates.'),
+      read: (path: string) => {
+        read.push(path)
+        return Promise.resolve('Rates.')
+      },
     }
     expect(await check(`${HEAD}Text.\n`, { given })).toEqual([
       'info FILE_TOO_LARGE undefined',
