@@ -101,6 +101,10 @@ test('--max-warnings, --strict and --budget decide the exit code', () => {
     run('--max-warnings', '5', '--budget', '20'),
   ]).toEqual([1, 0])
   folder.write('skills/vat/SKILL.md', skillText('vat', { description: `${GOOD} Also for VAT.` }))
+  const similar = stoke(['check', 'skills'], { cwd: folder.path })
+  expect([similar.status, similar.stdout]).toEqual([1, expect.stringContaining('[DESCRIPTION_SIMILAR]')])
+  const description = 'Looks up taxes by country. Use when an invoice crosses a border.'
+  folder.write('skills/vat/SKILL.md', skillText('vat', { description, body: 'Look it up.' }))
   expect([run(), run('--strict')]).toEqual([0, 1]) // no text names references/rates.md
 })
 

@@ -143,7 +143,7 @@ function toGiven(content: Uint8Array, others: Readonly<Record<string, string>>):
   }
 }
 
-const isOwn = ({ path }: Finding): boolean => path === '/s/vat-report/SKILL.md'
+const isOwn = ({ path }: Pick<Finding, 'path'>): boolean => path === '/s/vat-report/SKILL.md'
 
 /** Chooses edits that do not overlap, as `stoke check --fix` does. */
 function choose(findings: readonly Finding[]): readonly Finding[] {
