@@ -1,7 +1,7 @@
 import type { SkillTests, TriggerKind, TriggerTest } from '../evals/skill-tests.ts'
 import { contentStems, spellings } from '../words/content-words.ts'
 import { isEnglish, type Rarity } from '../words/rarity.ts'
-import { indexOf, indexWithBodies, type RankedSkill, type SharedWords } from './rank-skills.ts'
+import { type RankedSkill, rankAll, rarityAmong, type SharedWords } from './rank-skills.ts'
 import { bodyWords, describedWords, excludedWords, type TriggerSkill } from './skill-words.ts'
 
 /** What the words of a message say about a skill. The estimate asks no model, so no verdict is a pass. */
@@ -100,8 +100,7 @@ function isFire({ kind }: TriggerTest): boolean {
 
 function estimate(test: TriggerTest, skill: TriggerSkill, skills: readonly TriggerSkill[]): TriggerCase {
   const { message } = test
-  const index = indexOf(skills)
-  const ranked = index.rank(message)
+  const ranked = rankAll(message, skills)
   const own = ranked.find(each => each.skill === skill.name)
   const score = own?.score ?? 0
   const rank = rankOf(skill, ranked)
@@ -113,8 +112,8 @@ function estimate(test: TriggerTest, skill: TriggerSkill, skills: readonly Trigg
     rank,
     margin: score - (ranked.find(each => each !== own)?.score ?? 0),
     words: own?.words ?? [],
-    bodyRank: skill.body === undefined ? null : rankOf(skill, indexWithBodies(skills).rank(message)),
-    ...findOtherWords(message, skill, index.rarity),
+    bodyRank: skill.body === undefined ? null : rankOf(skill, rankAll(message, skills, true)),
+    ...findOtherWords(message, skill, rarityAmong(skills)),
     overlap: shareOf(message, skill),
     winner: toShared(ranked[0]),
     runnerUp: toShared(ranked[1]),

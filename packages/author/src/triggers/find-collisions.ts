@@ -2,7 +2,7 @@ import { checkOptions, compareText, defined, type KnownOptions } from '@skillsto
 import type { SkillTests } from '../evals/skill-tests.ts'
 import { spellings } from '../words/content-words.ts'
 import { Likeness, type SimilarPair } from './likeness.ts'
-import { indexOf } from './rank-skills.ts'
+import { rankAll } from './rank-skills.ts'
 import type { TriggerSkill } from './skill-words.ts'
 
 /**
@@ -77,16 +77,14 @@ export function findCollisions(
   checkOptions('findCollisions()', options, KNOWN)
   const { tests = [], of } = options
   const likeness = new Likeness(skills)
-  const asked = of === undefined ? skills : skills.filter(({ name }) => of.includes(name))
+  const asked = of && skills.filter(({ name }) => of.includes(name))
   const fires = tests.flatMap(({ skill, triggers }) =>
     triggers.filter(({ kind }) => kind === 'fires').map(({ message }) => ({ message, meantFor: skill })),
   )
   const firesOf = Map.groupBy(fires, ({ meantFor }) => meantFor)
   const findLost = (skill: TriggerSkill, { name: first }: TriggerSkill): readonly LostMessage[] =>
     (firesOf.get(skill.name) ?? [])
-      .filter(
-        ({ message, meantFor }) => meantFor !== first && indexOf(skills).rank(message)[0]?.skill === first,
-      )
+      .filter(({ message, meantFor }) => meantFor !== first && rankAll(message, skills)[0]?.skill === first)
       .map(lost => ({ ...lost, first }))
   return likeness
     .findPairs(SIMILAR, asked)

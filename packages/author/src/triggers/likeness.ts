@@ -42,14 +42,19 @@ export class Likeness {
     return vector
   }
 
-  /** Finds the pairs whose cosine is at least `least`, each once. One of the two is among the asked skills. */
-  findPairs(least: number, asked: readonly TriggerSkill[] = this.#skills): readonly SimilarPair[] {
-    const index = new WordIndex(asked.map(skill => this.vectorOf(skill)))
-    const places = new Map(asked.map((skill, place) => [skill, place]))
+  /** Finds the pairs whose cosine is at least `least`, each once. If skills are asked for, one of the two is among them. */
+  findPairs(least: number, asked?: readonly TriggerSkill[]): readonly SimilarPair[] {
+    const index = new WordIndex(this.#skills.length)
+    for (const skill of asked ?? []) index.add(this.vectorOf(skill))
+    // Without asked skills, each skill is compared with those before it.
+    const indexed = asked ?? this.#skills
+    const places = new Map(indexed.map((skill, place) => [skill, place]))
     return this.#skills.flatMap(b => {
-      const end = places.get(b) ?? asked.length
-      const found = index.find(this.vectorOf(b), least).filter(([place]) => place < end)
-      return found.map(([place, cosine]) => ({ a: asked[place] as TriggerSkill, b, cosine }))
+      const vector = this.vectorOf(b)
+      const end = places.get(b) ?? indexed.length
+      const found = index.find(vector, least).filter(([place]) => place < end)
+      if (asked === undefined) index.add(vector)
+      return found.map(([place, cosine]) => ({ a: indexed[place] as TriggerSkill, b, cosine }))
     })
   }
 }

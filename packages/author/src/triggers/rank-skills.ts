@@ -3,7 +3,6 @@ import { MEAN_LENGTH } from '../words/background-counts.ts'
 import { spellings } from '../words/content-words.ts'
 import { isEnglish, type Rarity, rarityBeside } from '../words/rarity.ts'
 import { bodyWords, countSkills, describedWords, remember, type TriggerSkill } from './skill-words.ts'
-import { WordIndex, type WordVector } from './word-index.ts'
 
 /** A skill, and the words that it shares with a message as the message spells them, the most important first. */
 export interface SharedWords {
@@ -44,59 +43,51 @@ const BODY_WEIGHT = 0.1
  * ```
  */
 export function rankSkills(message: string, skills: readonly TriggerSkill[]): MessageRanking {
-  const ranking = indexOf(skills).rank(message).slice(0, MAX_SKILLS)
+  const ranking = rankAll(message, skills).slice(0, MAX_SKILLS)
   return { message, isEstimated: isEnglish(message), ranking }
 }
 
-type IndexReader = (skills: readonly TriggerSkill[]) => SkillIndex
+/** Returns how much a word tells the skills of a list apart. */
+export const rarityAmong: (skills: readonly TriggerSkill[]) => Rarity = remember(skills =>
+  rarityBeside(countSkills(skills.map(describedWords)), skills.length),
+)
 
-/** Returns the index of the names and descriptions of a list of skills. The same list has the same index. */
-export const indexOf: IndexReader = remember(skills => new SkillIndex(skills, false))
+/**
+ * Ranks the skills that share words with a message, best first.
+ * @param isBodyRead also counts the words of instructions, with a tenth of their weight
+ */
+export function rankAll(
+  message: string,
+  skills: readonly TriggerSkill[],
+  isBodyRead = false,
+): readonly RankedSkill[] {
+  const rarity = rarityAmong(skills)
+  const words = [...spellings(message)].map(([word, spelling]) => ({ word, spelling, rarity: rarity(word) }))
+  return skills
+    .map(skill => {
+      const saturate = saturationOf(skill, isBodyRead)
+      const weighed = words.map(each => ({ ...each, weight: each.rarity * saturate(each.word) }))
+      const shared = weighed.filter(({ weight }) => weight > 0).sort((a, b) => b.weight - a.weight)
+      const score = shared.reduce((sum, { weight }) => sum + weight, 0)
+      return { skill: skill.name, score, words: shared.map(({ spelling }) => spelling) }
+    })
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score || compareText(a.skill, b.skill))
+}
 
-/** Returns the index that has the words of the instructions, too. */
-export const indexWithBodies: IndexReader = remember(skills => new SkillIndex(skills, true))
-
-/** Ranks skills for messages. */
-export class SkillIndex {
-  readonly rarity: Rarity
-  readonly #skills: readonly TriggerSkill[]
-  readonly #vectors: readonly WordVector[]
-  readonly #index: WordIndex
-
-  /** @param isBodyRead also counts the words of instructions, with a tenth of their weight */
-  constructor(skills: readonly TriggerSkill[], isBodyRead: boolean) {
-    this.#skills = skills
-    this.rarity = rarityBeside(countSkills(skills.map(describedWords)), skills.length)
-    this.#vectors = skills.map(skill => this.#weigh(skill, isBodyRead))
-    this.#index = new WordIndex(this.#vectors)
-  }
-
-  /** Ranks the skills that share words with a message, best first. */
-  rank(message: string): readonly RankedSkill[] {
-    const words = spellings(message)
-    const wanted = new Map([...words.keys()].map(word => [word, 1]))
-    return this.#index
-      .find(wanted, Number.MIN_VALUE)
-      .map(([place, score]) => {
-        const weight = (word: string): number => this.#vectors[place]?.get(word) ?? 0
-        const shared = [...words].filter(([word]) => weight(word) > 0)
-        const sorted = shared.sort(([a], [b]) => weight(b) - weight(a))
-        const skill = this.#skills[place]?.name ?? ''
-        return { skill, score, words: sorted.map(([, spelling]) => spelling) }
-      })
-      .sort((a, b) => b.score - a.score || compareText(a.skill, b.skill))
-  }
-
-  /** Returns what each word of a skill adds to the score of a message. */
-  #weigh(skill: TriggerSkill, isBodyRead: boolean): WordVector {
-    const counts = new Map(describedWords(skill))
-    const length = counts.values().reduce((sum, count) => sum + count, 0)
-    const norm = K1 * (1 - B + (B * length) / MEAN_LENGTH)
-    if (isBodyRead)
-      for (const [word, count] of bodyWords(skill))
-        counts.set(word, (counts.get(word) ?? 0) + BODY_WEIGHT * count)
-    for (const [word, count] of counts)
-      counts.set(word, (this.rarity(word) * count * (K1 + 1)) / (count + norm))
-    return counts
+/** Returns how far a word of a skill counts. A second occurrence counts less, as does a word of a long description. */
+function saturationOf(skill: TriggerSkill, isBodyRead: boolean): (word: string) => number {
+  const described = describedWords(skill)
+  const body = isBodyRead ? bodyWords(skill) : undefined
+  const norm = K1 * (1 - B + (B * lengthOf(skill)) / MEAN_LENGTH)
+  return word => {
+    const count = (described.get(word) ?? 0) + BODY_WEIGHT * (body?.get(word) ?? 0)
+    return (count * (K1 + 1)) / (count + norm)
   }
 }
+
+const lengthOf = remember((skill: TriggerSkill) =>
+  describedWords(skill)
+    .values()
+    .reduce((sum, count) => sum + count, 0),
+)
