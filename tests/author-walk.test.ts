@@ -99,7 +99,10 @@ class Walk implements AsyncDisposable {
     for (const name of ['home', 'project', 'bin']) mkdirSync(folder.at(name))
     symlinkSync(BIN, folder.at('bin/stoke'))
     const path = [folder.at('bin'), dirname(process.execPath), process.env['PATH']].join(delimiter)
-    const env = { HOME: folder.at('home'), PATH: path, XDG_STATE_HOME: folder.at('home/state') }
+    const env = {
+      ...{ HOME: folder.at('home'), PATH: path, XDG_STATE_HOME: folder.at('home/state') },
+      ...{ EDITOR: '', VISUAL: '' },
+    }
     const server = await OpenAiServer.start(reply)
     return new Walk(folder, server, new Tmux({ cwd: folder.at('project'), env }))
   }

@@ -12,15 +12,15 @@ export {
   runAnswerTrials,
 } from './trials/answer-trials.ts'
 // What was measured, and what it cost.
-export type { JobOptions, JobReport, Spent, TokenPrice } from './trials/run-jobs.ts'
+export { estimateTrials } from './trials/estimate-trials.ts'
+export type { JobOptions, JobReport, TrialEstimate } from './trials/run-jobs.ts'
+export type { Spent, TokenPrice } from './trials/spending-meter.ts'
 export type { TrialRun } from './trials/trial.ts'
 export { openTrialStore, type Score, type TrialStore } from './trials/trial-store.ts'
 // Which skills a model loads.
 export {
   type AskedModel,
-  estimateTrials,
   runTriggerTrials,
-  type TrialEstimate,
   type TriggerTrial,
   type TriggerTrials,
 } from './trials/trigger-trials.ts'

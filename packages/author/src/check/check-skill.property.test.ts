@@ -227,8 +227,8 @@ test('no edit touches a field that decides who sees a skill or what it may do', 
           const touched = finding.edit?.edits.some(each => each.start < stop && each.end > start) ?? false
           const field = lines.slice(0, index + 1).findLast(each => /^\S/.test(each)) ?? ''
           const isDeciding = index < end && (DECIDING.test(line) || DECIDING.test(field))
-          // What hides in a text is deleted wherever it is, and a second block of fields is no field.
-          if (touched && isDeciding && !/^(?:HIDDEN_TEXT|FRONTMATTER_TWICE)$/.test(finding.code))
+          // A second block of fields is no field.
+          if (touched && isDeciding && finding.code !== 'FRONTMATTER_TWICE')
             expect({ code: finding.code, line }).toBeUndefined()
           start = stop + 1
         }

@@ -12,7 +12,13 @@ import {
   type Profile,
   type Severity,
 } from './finding-table.ts'
-import { findIgnoreComments, type IgnoreComment, isSilenced, mayBeIgnored } from './ignore-comments.ts'
+import {
+  findFirstText,
+  findIgnoreComments,
+  type IgnoreComment,
+  isSilenced,
+  mayBeIgnored,
+} from './ignore-comments.ts'
 import {
   checkBodySize,
   checkFences,
@@ -133,7 +139,9 @@ function toDiagnostic({ file, ...found }: Found, { given }: CheckedSkill): Repor
 function toFinding(reported: Reported | Diagnostic, skill: CheckedSkill): Finding {
   const isOwn = reported.code in CHECKS || reported.path !== skill.given.path
   const edit = isOwn ? undefined : findCoreEdit(reported as Diagnostic, skill)
-  return withPage(edit === undefined ? reported : { ...reported, edit })
+  const offered = edit ?? ('edit' in reported ? reported.edit : undefined)
+  if (offered === undefined) return withPage(reported)
+  return withPage({ ...reported, edit: { ...offered, digest: offered.digest ?? skill.digest } })
 }
 
 function withPage(reported: Reported | Diagnostic): Finding {
@@ -164,8 +172,9 @@ function withSeverity(
   const { code, severity: usual } = finding
   const severity = severityOf(code, usual, profiles)
   const wanted = severities[code]
+  // A configuration may be part of somebody else's repository, so it makes these findings only louder.
   const isFixed = severity === 'error' || !mayBeIgnored(code, usual)
-  const chosen = wanted === undefined || (isFixed && wanted === 'off') ? severity : wanted
+  const chosen = wanted === undefined || (isFixed && wanted !== 'error') ? severity : wanted
   return chosen === 'off' ? [] : [{ ...finding, severity: chosen }]
 }
 
@@ -185,12 +194,13 @@ function applyComments(
 ): readonly Finding[] {
   // A comment in somebody else's skill must not hide anything from its reader.
   const comments = skill.given.isReviewed === true ? [] : findIgnoreComments(skill)
+  const firstText = findFirstText(skill)
   const used = new Set<IgnoreComment>()
   const kept = findings.filter(({ code, severity, line, path }) => {
     if (!mayBeIgnored(code, severity)) return true
     const isOwn = path === skill.given.path
     const comment = comments.find(
-      each => each.code === code && isSilenced(isOwn ? line : undefined, each, skill),
+      each => each.code === code && isSilenced(isOwn ? line : undefined, each, firstText),
     )
     if (comment !== undefined) used.add(comment)
     return comment === undefined

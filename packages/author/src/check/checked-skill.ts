@@ -1,5 +1,6 @@
-import { type Diagnostic, parseSkill } from '@skillstoke/core'
-import { decodeText } from '@skillstoke/core/internal'
+import { type Diagnostic, type Digest, parseSkill } from '@skillstoke/core'
+import { decodeText, digestOf } from '@skillstoke/core/internal'
+import { portableHasher } from '@skillstoke/core/source'
 import { type Markdown, readMarkdown } from './markdown.ts'
 
 /** Files with more bytes than this are not read. */
@@ -55,6 +56,12 @@ export interface CheckedFields {
   readonly compatibility: string
 }
 
+/** Whether the host did not report a finding. A folder that is a root itself has no name that a source compares. */
+function isMissing({ code }: Diagnostic, { diagnostics }: SkillToCheck): boolean {
+  if (diagnostics === undefined) return true
+  return code === 'NAME_DIRECTORY_MISMATCH' && !diagnostics.some(each => each.code === code)
+}
+
 /** A skill with its parsed text. */
 export class CheckedSkill {
   readonly given: SkillToCheck
@@ -80,7 +87,10 @@ export class CheckedSkill {
     const parsed = parseSkill(bytes, { path, ...(directoryName === undefined ? {} : { directoryName }) })
     this.given = given
     this.text = decodeText(bytes) ?? ''
-    this.diagnostics = given.diagnostics ?? parsed.diagnostics
+    this.diagnostics = [
+      ...(given.diagnostics ?? []),
+      ...parsed.diagnostics.filter(each => isMissing(each, given)),
+    ]
     this.isReadable = parsed.ok
     const value = parsed.ok ? parsed.value : undefined
     this.fields = {
@@ -96,6 +106,11 @@ export class CheckedSkill {
     this.head = lines.slice(0, this.bodyLine - 1).map(line => line.replace(/\r$/, ''))
     this.body = lines.slice(this.bodyLine - 1).join('\n')
     this.files = new Map((given.files ?? []).map(file => [file.path, file]))
+  }
+
+  /** Digest of the text. Computed only if an edit needs it. */
+  get digest(): Digest {
+    return digestOf(this.text, portableHasher)
   }
 
   /** The body. Its line numbers and positions are those of the file. */

@@ -18,7 +18,7 @@ export function findCoreEdit(finding: Diagnostic, skill: CheckedSkill): FindingE
     case 'VALUE_CUT_BY_COMMENT':
       return quoteValue(finding, skill, 'offer')
     case 'HIDDEN_TEXT':
-      return deleteHidden(finding, skill)
+      return isInHead(finding, skill) && isDeciding(finding, skill) ? undefined : deleteHidden(finding, skill)
     default:
       return undefined
   }
@@ -27,6 +27,10 @@ export function findCoreEdit(finding: Diagnostic, skill: CheckedSkill): FindingE
 /** Fields that decide who sees a skill or what it may do. No edit changes them, not even their quotes. */
 const DECIDING =
   /^\s*["']?(?:allowed-tools|disallowed-tools|disable-model-invocation|user-invocable|capabilities|hooks)\b/i
+
+function isInHead({ line = 1 }: Diagnostic, { bodyLine }: CheckedSkill): boolean {
+  return line < bodyLine
+}
 
 function isDeciding({ line = 1 }: Diagnostic, { head }: CheckedSkill): boolean {
   // A value may continue on further lines, so the field is the last line above that is not indented.

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '@skillstoke/core'
+import type { Diagnostic, Digest } from '@skillstoke/core'
 import type { FindingCode } from './finding-table.ts'
 
 /** A replacement of a part of one file. Offsets count UTF-16 code units from the start of the file. */
@@ -19,6 +19,8 @@ export interface FindingEdit {
   readonly title: string
   /** Edits of the file of the finding, in the order of their offsets. */
   readonly edits: readonly TextEdit[]
+  /** Digest of the text to which the offsets belong. Edits of another text would destroy it. */
+  readonly digest?: Digest
 }
 
 /** One finding about a skill. It has the fields of a `Diagnostic`, the edit that corrects it, and the page of its code. */

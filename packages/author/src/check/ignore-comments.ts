@@ -8,7 +8,9 @@ export interface IgnoreComment {
   readonly column: number
 }
 
-const COMMENT = /<!--\s*stoke-ignore\s+([A-Z][A-Z_]+)\s*(?::[^>]*)?-->/g
+const COMMENT = /<!--\s*stoke-ignore\s+([A-Z][A-Z_]+)\s*(?::[^>]{0,300})?-->/g
+/** More comments than an author writes. */
+const MAX_COMMENTS = 100
 
 /** Codes that no comment silences, because the comment may be part of an attack. */
 const ALWAYS_SHOWN = /^(?:HIDDEN_TEXT|SECRET_.*|IGNORE_UNUSED)$/
@@ -24,6 +26,13 @@ export function findIgnoreComments(skill: CheckedSkill): readonly IgnoreComment[
         column: match.index + 1,
       })),
     )
+    .slice(0, MAX_COMMENTS)
+}
+
+/** Returns the number of the first line of the body that is neither blank nor a comment. */
+export function findFirstText({ markdown: { lines } }: CheckedSkill): number {
+  const first = lines.find(({ text }) => !/^\s*(?:<!--.{0,400}-->)?\s*$/.test(text))
+  return first?.number ?? Number.POSITIVE_INFINITY
 }
 
 export function mayBeIgnored(code: FindingCode, severity: string): boolean {
@@ -31,11 +40,9 @@ export function mayBeIgnored(code: FindingCode, severity: string): boolean {
 }
 
 /**
- * Whether a comment silences a finding. A comment silences the line below it and its own line. In the first lines of the body, it
- * silences the whole file.
+ * Whether a comment silences a finding. A comment silences the line below it and its own line. Above the first text of the body, it
+ * silences the whole skill.
  */
-export function isSilenced(line: number | undefined, comment: IgnoreComment, skill: CheckedSkill): boolean {
-  if (line === comment.line || line === comment.line + 1) return true
-  const above = skill.markdown.lines.filter(each => each.number < comment.line)
-  return above.every(({ text }) => /^\s*(?:<!--.*-->)?\s*$/.test(text))
+export function isSilenced(line: number | undefined, comment: IgnoreComment, firstText: number): boolean {
+  return line === comment.line || line === comment.line + 1 || comment.line < firstText
 }

@@ -32,9 +32,12 @@ export interface Span {
   readonly column: number
 }
 
-const FENCE = /^[\s>]*(`{3,}|~{3,})[ \t]*([^`]*)$/
+// The marks end where another character begins, so that no text makes a pattern try many lengths.
+const FENCE = /^[\s>]*(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/
 /** A fence that opens a block may also be the start of a list item. */
-const OPENING = /^[\s>]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(`{3,}|~{3,})[ \t]*([^`]*)$/
+const OPENING = /^[\s>]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/
+/** A longer line is no prose, and takes a pattern too long. */
+const MAX_LINE = 4000
 
 /**
  * Splits a text into lines, and finds out which lines are code.
@@ -48,7 +51,8 @@ export function readMarkdown(text: string, firstLine = 1, offset = 0): Markdown 
   let start = offset
   for (const [index, raw] of text.split('\n').entries()) {
     const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
-    const [, mark = '', info = ''] = (open === undefined ? OPENING : FENCE).exec(line) ?? []
+    const [, mark = '', info = ''] =
+      (open === undefined ? OPENING : FENCE).exec(line.slice(0, MAX_LINE)) ?? []
     const isInside = open !== undefined && !(mark[0] === open.mark[0] && mark.length >= open.mark.length)
     const isFence = mark !== '' && !isInside
     const found: MarkdownLine = {
@@ -87,7 +91,7 @@ function findOuterFences(lines: readonly MarkdownLine[]): FenceFault['outer'] {
 /** Returns the line with each inline code replaced by blanks of the same length, and the contents of the codes. */
 export function splitInlineCode(line: string): { readonly prose: string; readonly codes: readonly Span[] } {
   const codes: Span[] = []
-  if (!line.includes('`')) return { prose: line, codes }
+  if (!line.includes('`') || line.length > MAX_LINE) return { prose: line, codes }
   const prose = line.replaceAll(
     /(`+)(.+?)\1(?!`)/g,
     (whole: string, mark: string, text: string, at: number) => {
@@ -106,7 +110,7 @@ const REFERENCE = /^\s{0,3}\[[^\]^]+\]:\s+<?([^\s>]+)/
 
 /** Returns the targets of the links and images in a line of prose. */
 export function findLinks(prose: string): readonly Span[] {
-  if (!prose.includes(']')) return []
+  if (!prose.includes(']') || prose.length > MAX_LINE) return []
   const inline = [...prose.matchAll(LINK)].map(match => ({
     text: match[1] as string,
     column: match.index + match[0].indexOf(match[1] as string, 2) + 1,

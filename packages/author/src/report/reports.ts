@@ -1,4 +1,4 @@
-import { defined } from '@skillstoke/core/internal'
+import { defined, escapeControls } from '@skillstoke/core/internal'
 import type { Finding } from '../check/finding.ts'
 import { escapeXml } from './escape-xml.ts'
 
@@ -54,7 +54,7 @@ function renderAnnotation({ code, severity, path, line, column, message, fix }: 
 }
 
 function escapeCommand(text: string): string {
-  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+  return escapeControls(text).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
 
 function withFix(message: string, fix: string | undefined): string {
@@ -68,7 +68,7 @@ function toSarif(checked: readonly CheckedPath[], version: string): unknown {
   const findings = checked.flatMap(each => each.findings)
   const pages = new Map(findings.map(({ code, page }) => [code, page]))
   const results = findings.map(({ code, severity, path = '', line, column = 1, message, fix }) => {
-    const artifactLocation = { uri: path.replaceAll('\\', '/') }
+    const artifactLocation = { uri: path.split(/[\\/]/).map(encodeURIComponent).join('/') }
     const region = line === undefined ? {} : { region: { startLine: line, startColumn: column } }
     return {
       ...{ ruleId: code, level: SARIF_LEVELS[severity], message: { text: withFix(message, fix) } },
@@ -115,7 +115,9 @@ function renderMarkdown(checked: readonly CheckedPath[]): string {
 }
 
 function cell(text: string): string {
-  return text.replace(/[\\`*_<>|[\]]/g, '\\$&').replace(/\s+/g, ' ')
+  return escapeControls(text)
+    .replace(/[\\`*_<>|[\]]/g, '\\$&')
+    .replace(/\s+/g, ' ')
 }
 
 function placeOf({ path = '', line }: Pick<Finding, 'path' | 'line'>): string {

@@ -1,4 +1,4 @@
-import type { SkillAgent } from '@skillstoke/agent'
+import type { TokenCounter } from '@skillstoke/core'
 import {
   checkOptions,
   digestOf,
@@ -8,17 +8,18 @@ import {
   whole,
 } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
-import { runTrial, type TrialRun } from './trial.ts'
+import { CapReached, type SpendingCaps, SpendingMeter, type Spent, withCost } from './spending-meter.ts'
+import type { TrialRun } from './trial.ts'
 import type { TrialStore } from './trial-store.ts'
 
-/** One message to send to a model. */
+/** One question to a model. */
 export interface TrialJob {
-  readonly agent: SkillAgent
-  readonly message: string
-  /** Whether the turn ends with the first load of a skill. Scripts then never run. */
-  readonly endsWithLoad: boolean
-  /** What the model may read besides the message. It is part of the key. */
-  readonly read: unknown
+  /** Everything that the answer depends on, except the model. */
+  readonly key: unknown
+  /** What the model reads first, for the estimate. */
+  readonly texts: readonly string[]
+  /** @throws {CapReached} when the meter allows no further call */
+  run(meter: SpendingMeter, signal: AbortSignal): Promise<TrialRun>
 }
 
 /** The model that is asked, and how often. */
@@ -29,18 +30,7 @@ export interface Asked {
   readonly repeats?: number
 }
 
-/** Price of a model, in dollars for a million tokens. */
-export interface TokenPrice {
-  readonly input: number
-  readonly output: number
-}
-
-export interface JobOptions {
-  /** Largest number of model calls. @default unlimited */
-  readonly maxCalls?: number
-  /** Largest amount in dollars. Needs a price. @default unlimited */
-  readonly maxCost?: number
-  readonly price?: TokenPrice
+export interface JobOptions extends SpendingCaps {
   readonly store: TrialStore
   readonly signal: AbortSignal
   /** How many conversations run at the same time. @default 8 */
@@ -59,15 +49,21 @@ export interface JobReport {
   readonly error?: unknown
 }
 
-export interface Spent {
+/** What jobs will take, without a second call in one turn. */
+export interface TrialEstimate {
+  /** Calls that will be made, and jobs whose answer is known. */
   readonly calls: number
+  readonly known: number
   readonly inputTokens: number
-  readonly outputTokens: number
   /** In dollars. Absent without a price. */
   readonly cost?: number
 }
 
 const CONCURRENCY = 8
+/** Tokens of an answer. A trigger case ends with the first tool call. */
+const ANSWER_TOKENS = 60
+/** Tokens of the definitions of the tools. */
+const TOOL_TOKENS = 400
 
 const KNOWN: KnownOptions<JobOptions & Pick<Asked, 'repeats'>> = {
   ...{ store: true, signal: true, onProgress: true, price: true },
@@ -76,25 +72,40 @@ const KNOWN: KnownOptions<JobOptions & Pick<Asked, 'repeats'>> = {
 
 interface PlannedRun {
   readonly job: TrialJob
-  /** Identifies everything that the answer depends on. */
   readonly key: string
   /** Absent until the job is sent. */
   run?: TrialRun | undefined
 }
 
 /** Lists the runs of jobs, with what is known of them. */
-export function planRuns(
+function planRuns(
   jobs: readonly TrialJob[],
   { model, repeats = 1 }: Asked,
   store: TrialStore,
 ): readonly PlannedRun[] {
   return jobs.flatMap(job =>
     Array.from({ length: repeats }, (_, repeat) => {
-      const parts = [job.read, job.message, model, job.agent.options.call ?? {}, repeat]
-      const key = digestOf(JSON.stringify(parts), portableHasher)
+      const key = digestOf(JSON.stringify([job.key, model, repeat]), portableHasher)
       return { job, key, run: store.findRun(key) }
     }),
   )
+}
+
+/** Estimates what `runJobs()` will ask. */
+export function estimateJobs(
+  jobs: readonly TrialJob[],
+  asked: Asked,
+  { store, countTokens, price }: Pick<JobOptions, 'store' | 'price'> & { readonly countTokens: TokenCounter },
+): TrialEstimate {
+  const planned = planRuns(jobs, asked, store)
+  const wanted = planned.filter(({ run }) => run === undefined)
+  const texts = wanted.flatMap(({ job }) => job.texts)
+  // Most jobs share the catalog.
+  const counts = new Map([...new Set(texts)].map(text => [text, countTokens(text)]))
+  const inputTokens = texts.reduce((sum, text) => sum + (counts.get(text) ?? 0), wanted.length * TOOL_TOKENS)
+  const usage = { calls: wanted.length, inputTokens, outputTokens: wanted.length * ANSWER_TOKENS }
+  const { outputTokens: _, ...spent } = withCost(usage, price)
+  return { ...spent, known: planned.length - wanted.length }
 }
 
 /**
@@ -109,56 +120,32 @@ export async function runJobs(
   options: JobOptions,
 ): Promise<{ readonly runs: readonly (readonly TrialRun[])[]; readonly report: JobReport }> {
   checkOptions(caller, { ...options, repeats: asked.repeats ?? 1 }, KNOWN)
-  const { store, signal, concurrency = CONCURRENCY, onProgress, price } = options
+  const { store, signal, concurrency = CONCURRENCY, onProgress } = options
   const planned = planRuns(jobs, asked, store)
   const wanted = planned.filter(({ run }) => run === undefined)
-  const fresh: TrialRun[] = []
-  let sent = 0
+  const meter = new SpendingMeter(options)
+  let done = 0
   let end: Pick<JobReport, 'stopped' | 'error'> = {}
-  const tell = (): void => onProgress?.({ done: fresh.length, of: wanted.length })
+  const tell = (): void => onProgress?.({ done, of: wanted.length })
   const work = async (each: PlannedRun): Promise<void> => {
-    if (end.stopped === undefined) end = findEnd(fresh, sent, options)
-    if (end.stopped !== undefined) return
-    sent++
+    if (end.stopped !== undefined || signal.aborted) return
     try {
-      each.run = await runTrial(each.job, signal)
+      each.run = await each.job.run(meter, signal)
       store.keepRun(each.key, each.run)
-      fresh.push(each.run)
+      done++
       tell()
     } catch (error) {
-      if (end.stopped === undefined)
-        end = signal.aborted ? { stopped: 'aborted' } : { stopped: 'failed', error }
+      if (end.stopped === undefined) end = toEnd(error)
     }
   }
+  const toEnd = (error: unknown): typeof end =>
+    error instanceof CapReached ? { stopped: error.cap } : { stopped: 'failed', error }
   tell()
   await mapConcurrently(wanted, work, concurrency, new AbortController().signal)
+  if (signal.aborted && done < wanted.length) end = { stopped: 'aborted' }
   const byJob = Map.groupBy(planned, ({ job }) => job)
   return {
     runs: jobs.map(job => byJob.get(job)?.flatMap(({ run }) => run ?? []) ?? []),
-    report: { known: planned.length - wanted.length, spent: sumUp(fresh, price), ...end },
+    report: { known: planned.length - wanted.length, spent: meter.spent, ...end },
   }
-}
-
-/** Says why no further job may be sent. Each sent job takes at least one call. */
-function findEnd(
-  fresh: readonly TrialRun[],
-  sent: number,
-  { signal, maxCalls = Infinity, maxCost = Infinity, price }: JobOptions,
-): Pick<JobReport, 'stopped'> {
-  const { calls, cost = 0 } = sumUp(fresh, price)
-  if (signal.aborted) return { stopped: 'aborted' }
-  if (Math.max(calls, sent) >= maxCalls) return { stopped: 'calls' }
-  return cost >= maxCost ? { stopped: 'cost' } : {}
-}
-
-/** Sums up the usage of calls, with its price in dollars if the price of a token is known. */
-export function sumUp(
-  runs: readonly Pick<TrialRun, 'calls' | 'inputTokens' | 'outputTokens'>[],
-  price: TokenPrice | undefined,
-): Spent {
-  const sum = (key: 'calls' | 'inputTokens' | 'outputTokens'): number =>
-    runs.reduce((total, run) => total + run[key], 0)
-  const spent = { calls: sum('calls'), inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens') }
-  if (price === undefined) return spent
-  return { ...spent, cost: (spent.inputTokens * price.input + spent.outputTokens * price.output) / 1_000_000 }
 }

@@ -1,4 +1,5 @@
-import type { TrialJob } from './run-jobs.ts'
+import type { SkillAgent } from '@skillstoke/agent'
+import type { SpendingMeter } from './spending-meter.ts'
 
 /** What happened when a model got one message in a new conversation. */
 export interface TrialRun {
@@ -15,12 +16,21 @@ export interface TrialRun {
   readonly ms: number
 }
 
+/** One message to an agent. */
+export interface Trial {
+  readonly agent: SkillAgent
+  readonly message: string
+  /** Whether the turn ends with the first load of a skill. Scripts then never run. */
+  readonly endsWithLoad: boolean
+}
+
 /**
  * Sends one message to the agent, in a conversation of its own. The record of the session decides what was loaded, and not
  * the words of the answer.
  */
 export async function runTrial(
-  { agent, message, endsWithLoad }: TrialJob,
+  { agent, message, endsWithLoad }: Trial,
+  meter: SpendingMeter,
   signal: AbortSignal,
 ): Promise<TrialRun> {
   const start = performance.now()
@@ -31,8 +41,11 @@ export async function runTrial(
   for await (const event of conversation.stream(message, { signal })) {
     if (event.kind === 'text') text += event.delta
     else if (event.kind === 'tool-call') called.push(event.name, ...listTexts(event.input))
-    else if (event.kind === 'model-call') [text, calls] = ['', calls + 1]
-    else if (event.kind === 'model-answer') {
+    else if (event.kind === 'model-call') {
+      meter.takeCall()
+      ;[text, calls] = ['', calls + 1]
+    } else if (event.kind === 'model-answer') {
+      meter.addUsage(event.usage)
       inputTokens += event.usage.inputTokens
       outputTokens += event.usage.outputTokens
       if (endsWithLoad && listLoaded().length > 0) break

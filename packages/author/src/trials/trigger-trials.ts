@@ -1,16 +1,8 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import type { TokenCounter } from '@skillstoke/core'
 import type { SkillTests, TriggerTest } from '../evals/skill-tests.ts'
 import { toInterval } from './interval.ts'
-import {
-  type Asked,
-  type JobOptions,
-  type JobReport,
-  planRuns,
-  runJobs,
-  sumUp,
-  type TrialJob,
-} from './run-jobs.ts'
+import { type Asked, type JobOptions, type JobReport, runJobs, type TrialJob } from './run-jobs.ts'
+import { runTrial, type Trial } from './trial.ts'
 
 /** Who is asked, and how often. */
 export interface AskedModel extends Asked {
@@ -38,60 +30,20 @@ export interface TriggerTrials extends JobReport {
   readonly interval: readonly [low: number, high: number]
 }
 
-/** What the trials of a skill will take. */
-export interface TrialEstimate {
-  /** Messages that will be sent, and messages whose answer is known. */
-  readonly calls: number
-  readonly known: number
-  readonly inputTokens: number
-  /** In dollars. Absent without a price. */
-  readonly cost?: number
-}
-
-/** Tokens of an answer. A trigger case ends with the first tool call. */
-const ANSWER_TOKENS = 60
-/** Tokens of the definitions of the tools. */
-const TOOL_TOKENS = 400
-
-/**
- * Estimates what `runTriggerTrials()` will ask, before anything is spent.
- *
- * @example
- * ```ts
- * import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
- * import { readSkillTests } from '@skillstoke/author'
- * import { estimateTrials, openTrialStore } from '@skillstoke/author/trials'
- * import { createSkillRuntime } from '@skillstoke/core'
- * import { directory } from '@skillstoke/core/node'
- *
- * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
- * const agent = new SkillAgent({ skills, model: createOfflineModel() })
- * const tests = readSkillTests('support-pdf', [{ path: 'evals/tests.yaml', text: 'fires: [Read this PDF]' }])
- * const store = await openTrialStore('./tests.sqlite')
- * const estimate = estimateTrials(tests, { agent, model: 'offline' }, { store, countTokens: text => text.length / 4 })
- * console.log(estimate.calls, estimate.known) // prints 1 0
- * store.close()
- * ```
- */
-export function estimateTrials(
-  tests: SkillTests,
-  asked: AskedModel,
-  { store, countTokens, price }: Pick<JobOptions, 'store' | 'price'> & { readonly countTokens: TokenCounter },
-): TrialEstimate {
-  const planned = planRuns(listJobs(tests, asked), asked, store)
-  const wanted = planned.filter(({ run }) => run === undefined)
-  const shared = countTokens(readCatalog(asked.agent)) + TOOL_TOKENS
-  const usages = wanted.map(({ job: { message } }) => {
-    return { calls: 1, inputTokens: shared + countTokens(message), outputTokens: ANSWER_TOKENS }
-  })
-  const { outputTokens: _, ...spent } = sumUp(usages, price)
-  return { ...spent, known: planned.length - wanted.length }
-}
-
 /** Lists a job for each message. Neither the body nor the other tests change an answer, so only the catalog is read. */
-function listJobs(tests: SkillTests, { agent }: AskedModel): readonly TrialJob[] {
-  const read = readCatalog(agent)
-  return labelled(tests).map(({ message }) => ({ agent, message, endsWithLoad: true, read }))
+export function listTriggerJobs(tests: SkillTests, { agent }: AskedModel): readonly TrialJob[] {
+  const catalog = readCatalog(agent)
+  return labelled(tests).map(({ message }) => toJob({ agent, message, endsWithLoad: true }, catalog))
+}
+
+/** @param read what the model may read besides the catalog and the message */
+export function toJob(trial: Trial, catalog: string, ...read: readonly string[]): TrialJob {
+  const { agent, message } = trial
+  return {
+    key: [catalog, message, agent.options.call ?? {}, ...read],
+    texts: [catalog, message],
+    run: async (meter, signal) => await runTrial(trial, meter, signal),
+  }
 }
 
 /** Lists the messages that say what should happen. The prompt of a test of answers does not. */
@@ -133,7 +85,7 @@ export async function runTriggerTrials(
   asked: AskedModel,
   options: JobOptions,
 ): Promise<TriggerTrials> {
-  const { runs, report } = await runJobs('runTriggerTrials()', listJobs(tests, asked), asked, options)
+  const { runs, report } = await runJobs('runTriggerTrials()', listTriggerJobs(tests, asked), asked, options)
   const trials = labelled(tests).map((test, index): TriggerTrial => {
     const own = runs[index] ?? []
     const loads = own.filter(({ loaded }) => loaded.includes(tests.skill)).length

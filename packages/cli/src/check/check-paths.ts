@@ -15,7 +15,7 @@ import { findLeftOutIn, isMisnamed, toMessage } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
 import { runGit } from '../skills/run-git.ts'
-import { checkReport, listOthers } from './check-report.ts'
+import { checkReport } from './check-report.ts'
 
 /** What was found in one folder. */
 export interface CheckedFolder extends CheckedPath {
@@ -115,14 +115,13 @@ async function checkFolders(root: string, options: CheckOptions): Promise<readon
     sources: [directory(root, { watching: 'off' })],
     tuning: { hasher: nodeHasher },
   })
-  const others = listOthers(skills)
   const leftovers = await listLeftovers(resolve(root))
   const setting = { ...options, skills, leftovers, scans: true, asksBash: true }
   const checked: CheckedFolder[] = []
   for (const report of skills.current.reports()) {
     const path = join(root, report.location)
     if (!SKILL_FILES.some(each => exists(join(path, each)))) continue
-    const findings = await checkReport(report, setting, others)
+    const findings = await checkReport(report, setting)
     const skill = skills.current.find(report.name)
     const served = skill?.location === report.location ? { skill } : {}
     checked.push({ path, report, findings, isSkill: true, ...served })

@@ -8,8 +8,9 @@ import {
   type SkillToCheck,
 } from '@skillstoke/author'
 import { toFindings } from '@skillstoke/author/internal'
-import type { Diagnostic, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
+import type { Diagnostic, Generation, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { checkCapabilities, decodeText, decodeUnmarkedText, mayBeImported } from '@skillstoke/core/internal'
+import { isFrozen } from '../skills/open-skills.ts'
 import { readNewestBytes } from '../skills/read-newest.ts'
 import { findShellFaults } from './shell-faults.ts'
 
@@ -28,13 +29,12 @@ export interface CheckSetting extends CheckOptions {
 export async function checkReport(
   report: SkillReport,
   { skills, scans = false, asksBash = false, leftovers = [], ...options }: CheckSetting,
-  others: readonly OtherSkill[] = listOthers(skills),
 ): Promise<readonly Finding[]> {
   const skill = await readReported(report, { skills, scans, asksBash, leftovers })
   // The files of a skill that was never loaded may still be on another machine.
   return skill === undefined
     ? toFindings(report.diagnostics, options)
-    : await checkSkill({ ...skill, others }, options)
+    : await checkSkill({ ...skill, others: listOthers(skills) }, options)
 }
 
 /** Reads the newest text of a folder, and its files. Returns `undefined` if they are not on this machine. */
@@ -55,7 +55,7 @@ export async function readReported(
     directoryName: basename(folder),
     bytes,
     diagnostics: [...report.diagnostics.map(each => withWholePath(each, report)), ...scripts],
-    isReviewed: isReviewed(report, skills),
+    isReviewed: report.status === 'pending' || isFrozen(skills) || isReviewed(report, skills),
     leftovers: leftovers.flatMap(path =>
       path.startsWith(folder + sep) ? relative(folder, path).split(sep).join('/') : [],
     ),
@@ -76,11 +76,17 @@ export function isReviewed({ source }: Pick<SkillReport, 'source'>, skills: Skil
   return skills.status().some(({ label, trust }) => label === source && trust === 'review')
 }
 
+const others = new WeakMap<Generation, readonly OtherSkill[]>()
+
 /** Lists the skills whose files a text may name. */
-export function listOthers(skills: SkillRuntime): readonly OtherSkill[] {
-  return skills.current
+function listOthers({ current }: SkillRuntime): readonly OtherSkill[] {
+  const known = others.get(current)
+  if (known !== undefined) return known
+  const listed = current
     .list()
     .map(({ name, files }) => ({ name, paths: new Set(files.map(({ path }) => path)) }))
+  others.set(current, listed)
+  return listed
 }
 
 async function readBytes(

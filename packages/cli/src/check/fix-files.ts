@@ -1,5 +1,8 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { applyEdits, type Finding, type FindingEdit, type TextEdit } from '@skillstoke/author'
+import { digestOf } from '@skillstoke/core/internal'
+import { nodeHasher } from '@skillstoke/core/node'
 import { createTwoFilesPatch } from 'diff'
 import { decode } from './check-report.ts'
 
@@ -12,7 +15,7 @@ export interface FixedFile {
   readonly count: number
 }
 
-/** Applies the edits of the findings to the texts on disk, but does not write them. */
+/** Applies the edits of the findings to the texts on disk, but does not write them. Leaves out a text that is not the checked one. */
 export function planFixes(
   findings: readonly Finding[],
   kinds: readonly FindingEdit['kind'][] = ['auto'],
@@ -24,12 +27,21 @@ export function planFixes(
     ({ path }) => path as string,
   )
   return [...byFile].flatMap(([path, own]) => {
-    const before = decode(readFileSync(path))
+    const before = isLinked(path) ? undefined : decode(readFileSync(path))
     if (before === undefined) return []
-    const chosen = chooseEdits(own)
+    const digest = digestOf(before, nodeHasher)
+    const chosen = chooseEdits(own.filter(({ edit }) => edit?.digest === digest))
+    if (chosen.length === 0) return []
     const edits = chosen.flatMap(({ edit }) => edit?.edits ?? [])
     return { path, before, after: applyEdits(before, edits), count: chosen.length }
   })
+}
+
+/** Whether a file, or a folder between it and its skill, is a link. The target of a link may be a file outside of the skill. */
+function isLinked(path: string): boolean {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) return true
+  const folder = dirname(path)
+  return folder !== path && !existsSync(join(folder, 'SKILL.md')) && isLinked(folder)
 }
 
 /** Leaves out edits that overlap an earlier one. The next run applies them. */

@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { parseSkill, type TokenCounter } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
@@ -16,8 +17,10 @@ export interface TokenChange {
   readonly after: Tokens
 }
 
-/** The files that changed since a revision of git. */
+/** The files of one work tree that changed since a revision of git. */
 export interface Changes {
+  /** Whether the work tree contains a folder. */
+  contains(folder: string): boolean
   /** Whether a file in this folder changed. */
   has(folder: string): boolean
   /** Returns the tokens of a SKILL.md before and now. */
@@ -25,38 +28,51 @@ export interface Changes {
 }
 
 /**
- * Asks git what changed since a revision, with files that git does not follow yet.
- * @throws {UsageError} when git does not know the revision
+ * Asks git what changed in the work tree of a folder since a revision, with files that git does not follow yet.
+ * @throws {UsageError} when the folder is in no work tree, or when git does not know the revision
  */
-export async function readChanges(revision: string, directory: string): Promise<Changes> {
-  const commit = await findCommit(revision, directory)
-  const top = (await runGit(directory, 'rev-parse', '--show-toplevel')).trim()
+export async function readChanges(revision: string, folder: string): Promise<Changes> {
+  const top = await findTop(folder)
+  const commit = await findCommit(revision, top)
   const list = async (...words: readonly string[]): Promise<readonly string[]> =>
-    (await runGit(top, ...words))
-      .split('\0')
-      .filter(Boolean)
-      .map(path => join(top, path))
+    (await runGit(top, ...words)).split('\0').filter(Boolean)
   const changed = [
-    ...(await list('diff', '--name-only', '-z', commit)),
+    // Unlike "git diff", this starts no filter of the repository.
+    ...(await list('diff-index', '--name-only', '-z', commit)),
     ...(await list('ls-files', '--others', '--exclude-standard', '-z')),
-  ]
+  ].map(path => join(top, path))
   return {
-    has: folder => changed.some(path => path.startsWith(folder + sep)),
+    contains: each => isInside(realpathSync(each), top),
+    has: each => changed.some(path => isInside(path, realpathSync(each))),
     compare: async (file, text, count) => {
-      const path = relative(top, file).split(sep).join('/')
+      const path = relative(top, realpathSync(file)).split(sep).join('/')
       // A file that git cannot show is new.
-      const old = await runGit(top, 'show', `${commit}:${path}`).catch(() => '')
+      const old = await runGit(top, 'cat-file', 'blob', `${commit}:${path}`).catch(() => '')
       return { before: countOf(old, count), after: countOf(text, count) }
     },
   }
 }
 
-async function findCommit(revision: string, directory: string): Promise<string> {
+function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder + sep)
+}
+
+async function findTop(folder: string): Promise<string> {
+  try {
+    return realpathSync((await runGit(folder, 'rev-parse', '--show-toplevel')).trim())
+  } catch {
+    throw new UsageError(`--since needs git and a repository, but ${quote(folder)} is in none`)
+  }
+}
+
+async function findCommit(revision: string, top: string): Promise<string> {
   try {
     const words = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]
-    return (await runGit(directory, ...words)).trim()
+    return (await runGit(top, ...words)).trim()
   } catch {
-    throw new UsageError(`git knows no revision ${quote(revision)} here; name a commit, a branch or a tag`)
+    throw new UsageError(
+      `git knows no revision ${quote(revision)} in ${top}; name a commit, a branch or a tag`,
+    )
   }
 }
 

@@ -4,7 +4,7 @@ import type { SkillReport, SkillRuntime } from '@skillstoke/core'
 import { type SkillRow, targetOf, toMessage } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { countTokens } from '../skills/tokens.ts'
-import { type CheckSetting, checkReport, listOthers } from './check-report.ts'
+import { type CheckSetting, checkReport } from './check-report.ts'
 
 /** A row, or a report, whose findings and status `judge()` replaces. */
 type Judged = Pick<SkillRow, 'status' | 'diagnostics'>
@@ -25,13 +25,12 @@ export async function judgeRows<Row extends SkillRow>(
 ): Promise<readonly Row[]> {
   const { skills } = setting
   const reports = new Map(skills.current.reports().map(report => [targetOf(report), report]))
-  const others = listOthers(skills)
   const judged: Row[] = []
   for (const row of rows) {
     const report = reports.get(row.target)
     // The row of a skill that waits may have more findings than its report.
     const { diagnostics } = row as Pick<SkillReport, 'diagnostics'>
-    const findings = report && (await checkReport({ ...report, diagnostics }, setting, others))
+    const findings = report && (await checkReport({ ...report, diagnostics }, setting))
     judged.push(judge(row, findings))
   }
   return judged

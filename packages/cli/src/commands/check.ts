@@ -12,7 +12,7 @@ import { defined } from '@skillstoke/core/internal'
 import { type CheckedFolder, checkPath, isFailed } from '../check/check-paths.ts'
 import { decode } from '../check/check-report.ts'
 import { type FixedFile, planFixes, toPatch, writeFixes } from '../check/fix-files.ts'
-import { readChanges, type TokenChange } from '../check/since-revision.ts'
+import { type Changes, readChanges, type TokenChange } from '../check/since-revision.ts'
 import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { readNewestBytes } from '../skills/read-newest.ts'
@@ -87,13 +87,18 @@ async function checkAll(
     const found = await checkPath(path, options)
     // A default folder may be missing or empty.
     if (areNamed || found.some(({ isSkill, report }) => isSkill && report !== undefined))
-      checked.push(...found)
+      checked.push(...found.filter(each => !checked.some(other => isSame(each, other))))
   }
   if (checked.length === 0)
     throw new UsageError(
       `there are no skills in ${paths.join(', ')}; name a folder, or create a skill with "stoke new"`,
     )
   return addSetFindings(checked, options, budget)
+}
+
+/** Whether two paths of the command mean one folder. */
+function isSame(a: CheckedFolder, b: CheckedFolder): boolean {
+  return a.report?.directory !== undefined && a.report.directory === b.report?.directory
 }
 
 /** Adds the findings about several skills. The findings about all of them get an entry of their own. */
@@ -123,13 +128,17 @@ async function selectChanged(
   revision: string | undefined,
 ): Promise<readonly Verdict[]> {
   if (revision === undefined) return checked
-  const changes = await readChanges(revision, process.cwd())
+  const trees: Changes[] = []
   const verdicts: Verdict[] = []
   for (const each of checked) {
     const directory = each.report?.directory
-    if (directory === undefined || !changes.has(directory)) continue
+    if (directory === undefined) continue
+    const known = trees.find(each => each.contains(directory))
+    const tree = known ?? (await readChanges(revision, directory))
+    if (known === undefined) trees.push(tree)
+    if (!tree.has(directory)) continue
     const text = decode((await readNewestBytes({ directory })) ?? new Uint8Array()) ?? ''
-    const tokens = await changes.compare(`${directory}/SKILL.md`, text, countTokens)
+    const tokens = await tree.compare(`${directory}/SKILL.md`, text, countTokens)
     verdicts.push({ ...each, tokens })
   }
   return verdicts

@@ -3,6 +3,7 @@ import { resolveModel } from '@skillstoke/agent'
 import { estimateTriggers, type TriggerEstimate } from '@skillstoke/author'
 import { listCompeting } from '@skillstoke/author/internal'
 import {
+  type AnswerCell,
   type AnswerTrials,
   estimateTrials,
   type JobOptions,
@@ -18,7 +19,6 @@ import {
 } from '@skillstoke/author/trials'
 import type { Digest, Skill, SkillRuntime } from '@skillstoke/core'
 import { defined, shortDigest, toMessage } from '@skillstoke/core/internal'
-import { isReviewed } from '../check/check-report.ts'
 import type { Config } from '../config/config.ts'
 import { ProgressLine } from '../fleet/progress-line.ts'
 import { countTokens } from '../skills/tokens.ts'
@@ -76,6 +76,8 @@ interface Asking {
   readonly estimates: (TrialEstimate & { readonly skill: string })[]
 }
 
+/** The column of the served revision, behind the one without the skill. */
+const SERVED = 1
 /** The revision that was served before the present one. */
 const LAST_GOOD = 'last-good'
 
@@ -106,10 +108,10 @@ export async function testWithModel(
     const revision = await admit(skill, flags.revision, skills, asking)
     const against = await admit(skill, flags.against, skills, asking)
     const own = await testMessages(each, revision, asking)
-    if (own === undefined) continue
     const other = against && !isStopped(asking) && (await testMessages(each, against, asking))
     const isAnswering = flags.answers === true && tests.answers.length > 0 && !isStopped(asking)
     const answers = isAnswering ? await testAnswers(each, revision ?? against, asking) : undefined
+    if (own === undefined) continue
     const { triggers, agreement } = own
     results.push({ triggers, agreement, ...defined({ answers, against: other ? other.score : undefined }) })
   }
@@ -121,18 +123,21 @@ function isStopped({ reports }: Asking): boolean {
 }
 
 /**
- * Returns the digest of a revision that a person named. Asks first if no conversation may get the revision, because its
- * description goes to a model.
+ * Returns the digest of a revision that a person named. Asks first if this revision was never served or is rejected, because
+ * its description goes to a model.
  */
 async function admit(
   skill: Skill,
   named: string | undefined,
-  skills: SkillRuntime,
+  { history }: SkillRuntime,
   { config, flags: { yes, json } }: Asking,
 ): Promise<Digest | undefined> {
   if (named === undefined) return undefined
-  const { revision } = await skills.history.read(skill.name, named === LAST_GOOD ? '-1' : named)
-  if (yes === true || revision === skill.revision || !isReviewed(skill, skills)) return revision
+  const { revision } = await history.read(skill.name, named === LAST_GOOD ? '-1' : named)
+  if (revision === skill.revision) return revision
+  const step = (await history.log(skill.name)).find(each => each.revision === revision)
+  if (step === undefined) throw new UsageError(`${revision} was never a revision of ${skill.name}`)
+  if (yes === true || step.event === 'live') return revision
   if (json === true || !config.isInteractive)
     throw new UsageError(
       `the revision ${revision} is not served; to send its catalog text to a model, add --yes`,
@@ -156,11 +161,8 @@ async function testMessages(
   const model = nameModel(config)
   const asked = { agent: createTrialAgent(skills, config), model, repeats: flags.repeats }
   const options = toOptions(asking)
-  const estimate = estimateTrials(tests, asked, { ...options, countTokens })
-  asking.estimates.push({ skill: name, ...estimate })
-  asking.line.end()
-  const which = digest === undefined ? '' : paint('dim', `with ${shortDigest(digest)}: `)
-  if (flags.json !== true) printLine(which + describePlan(estimate, flags))
+  const which = digest === undefined ? '' : `with ${shortDigest(digest)}: `
+  showPlan(name, which, estimateTrials(tests, asked, { ...options, countTokens }), asking)
   if (flags.dryRun === true) return undefined
   const triggers = await runTriggerTrials(tests, asked, options)
   reports.push(triggers)
@@ -168,10 +170,22 @@ async function testMessages(
   const { revision } = skills.current.get(name)
   const score = { skill: name, revision, model, passed, total, at: new Date().toISOString() }
   // Messages of standard input are no tests of the revision.
-  if (triggers.stopped === undefined && !isTyped) store.keepScore(score)
+  if (triggers.stopped === undefined && total > 0 && !isTyped) store.keepScore(score)
   const competing = listCompeting(skills.forConversation(defined({ scope: config.scope })))
   const { agreement } = estimateTriggers(competing, { ...tests, triggers: trials })
   return { triggers, agreement, score }
+}
+
+/** Says what will be asked, before anything is spent. */
+function showPlan(
+  skill: string,
+  which: string,
+  estimate: TrialEstimate,
+  { flags, line, estimates }: Asking,
+): void {
+  estimates.push({ skill, ...estimate })
+  line.end()
+  if (flags.json !== true) printLine(paint('dim', which + describePlan(estimate, flags)))
 }
 
 /** Compares the answers without the skill, with the served revision, and with the revision that was named. */
@@ -179,7 +193,7 @@ async function testAnswers(
   { skill: { name }, tests }: TestedSkill,
   digest: Digest | undefined,
   asking: Asking,
-): Promise<AnswerTrials> {
+): Promise<AnswerTrials | undefined> {
   const { config, flags, reports } = asking
   const setting = { config, runsScripts: true }
   await using served = await openTrialSkills(setting)
@@ -191,9 +205,11 @@ async function testAnswers(
     { name: 'served', agent: toAgent(served) },
     ...(other && digest ? [{ name: shortDigest(digest), agent: toAgent(other) }] : []),
   ]
-  const judge = resolveModel(config.model)
-  const asked = { columns, judge, model: nameModel(config), repeats: flags.repeats }
-  const answers = await runAnswerTrials(tests, { ...toOptions(asking), ...asked })
+  const asked = { columns, model: nameModel(config), repeats: flags.repeats }
+  const options = toOptions(asking)
+  showPlan(name, 'the answers, at least: ', estimateTrials(tests, asked, { ...options, countTokens }), asking)
+  if (flags.dryRun === true) return undefined
+  const answers = await runAnswerTrials(tests, { ...options, ...asked, judge: resolveModel(config.model) })
   reports.push(answers)
   return answers
 }
@@ -219,7 +235,7 @@ function toOptions({ flags, store, signal, line, reports }: Asking): JobOptions 
 
 async function toAnswer(
   results: readonly SkillResult[],
-  { flags: { report, answers: isAnswering, dryRun }, store: { fault }, reports, estimates }: Asking,
+  { flags: { report, answers: isAnswering, dryRun, revision }, store: { fault }, reports, estimates }: Asking,
 ): Promise<Answer> {
   const answers = results.flatMap(each => each.answers ?? [])
   if (report !== undefined) await writeFile(report, answers.map(each => renderAnswerReport(each)).join('\n'))
@@ -235,6 +251,8 @@ async function toAnswer(
           yield paint('dim', `  the estimate from words agreed with the model on ${agreed} of ${of}`)
         if (each.answers !== undefined) yield* describeAnswers(each.answers)
       }
+      if (isAnswering !== true && results.some(each => each.triggers.total === 0))
+        yield 'the messages below "ask:" are sent with --answers'
       if (isAnswering === true && answers.length === 0 && stopped === undefined)
         yield 'no message below "ask:" was sent'
       if (report !== undefined) yield `wrote the answers to ${report}`
@@ -245,15 +263,22 @@ async function toAnswer(
     exit:
       stopped === 'aborted'
         ? EXIT_INTERRUPTED
-        : stopped !== undefined || results.some(isWorse)
+        : stopped !== undefined || results.some(each => isWorse(each, revision))
           ? EXIT_FINDINGS
           : EXIT_OK,
   }
 }
 
-/** Whether a test failed, or, beside another revision, whether fewer passed than there. */
-function isWorse({ triggers: { passed, total }, against }: SkillResult): boolean {
-  return passed < (against === undefined ? total : against.passed)
+/** Whether a test failed, or, beside another revision, whether fewer messages passed than there. */
+function isWorse(
+  { triggers: { passed, total }, against, answers }: SkillResult,
+  revision: string | undefined,
+): boolean {
+  const column = revision === undefined ? SERVED : SERVED + 1
+  const isAnswered = (cell: AnswerCell | undefined): boolean =>
+    cell === undefined || cell.passed * 2 > cell.runs
+  const isMissing = answers?.rows.some(({ cells }) => !isAnswered(cells[column])) ?? false
+  return isMissing || passed < (against === undefined ? total : against.passed)
 }
 
 /** Shows errors as messages, because an error of an SDK has the whole request. */

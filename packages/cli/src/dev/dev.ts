@@ -21,7 +21,7 @@ import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
-import { createTrialAgent, nameModel, openMeasured } from '../trial/open-trial.ts'
+import { createTrialAgent, nameModel, openMeasured, openTrialSkills } from '../trial/open-trial.ts'
 import { printCommands } from './command-printer.ts'
 import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
@@ -109,7 +109,7 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
         if (asksItself && update.changes.length > 0) turns.requestTurn(update)
       }),
     )
-    const askModel = flags.test === true ? await createAskModel(skills, config, end.signal, parts) : undefined
+    const askModel = flags.test === true ? await createAskModel(config, end.signal, parts) : undefined
     parts.defer(printTests(skills, skills.forConversation(scope), printAbove, askModel))
     if (config.isInteractive) {
       const fix = new FixKey(skills, server.state.findings, printAbove)
@@ -145,19 +145,22 @@ const MAX_TEST_CALLS = 200
 
 /** Returns a function that sends the messages of a skill to the model, and describes the result in one line. */
 async function createAskModel(
-  skills: SkillRuntime,
   config: Config,
   signal: AbortSignal,
   parts: Parts,
 ): Promise<(tests: SkillTests) => Promise<string>> {
   const store = await openMeasured(config)
   parts.defer(() => store.close())
-  const asked = { agent: createTrialAgent(skills, config), model: nameModel(config) }
   const turns = new Turns(1)
   return tests =>
-    turns.run(async () =>
-      summarizeTrials(await runTriggerTrials(tests, asked, { store, signal, maxCalls: MAX_TEST_CALLS })),
-    )
+    turns.run(async () => {
+      // The loads of a trial are no use of the skills.
+      await using skills = await openTrialSkills({ config, runsScripts: false })
+      const asked = { agent: createTrialAgent(skills, config), model: nameModel(config) }
+      return summarizeTrials(
+        await runTriggerTrials(tests, asked, { store, signal, maxCalls: MAX_TEST_CALLS }),
+      )
+    })
 }
 
 /**

@@ -34,7 +34,10 @@ export class FixKey {
     if (planned.length > 0) return
     const offer = findings.find(({ edit }) => edit?.kind === 'offer')
     const [file] = offer === undefined ? [] : planFixes([offer], ['offer'])
-    if (file === undefined) this.#print('there is nothing to fix; the findings that are left need a person')
+    if (file === undefined)
+      this.#print(
+        findings.length === 0 ? 'there are no findings' : 'no edit corrects the findings that are left',
+      )
     else this.#offer(file, offer?.message ?? '')
   }
 

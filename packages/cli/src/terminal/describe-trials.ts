@@ -31,16 +31,12 @@ export function summarizeTrials(
   return `${name}  ${score}  ${paint('dim', `(95 % interval ${low} to ${high} %; ${spent.calls} asked, ${known} known, ${formatSpent(spent)})`)}`
 }
 
-/** Returns the line that says what a run will ask. The answers are not estimated. */
+/** Returns the line that says what a run will ask. */
 export function describePlan(
   { calls, known, ...spent }: TrialEstimate,
-  { answers = false, maxCalls }: { readonly answers?: boolean; readonly maxCalls: number },
+  { maxCalls }: { readonly maxCalls: number },
 ): string {
-  const rest = answers ? ', and the answers' : ''
-  return paint(
-    'dim',
-    `will ask about ${calls} ${calls === 1 ? 'time' : 'times'} (${known} known): about ${formatSpent(spent)}${rest}; at most ${maxCalls} calls`,
-  )
+  return `will ask about ${calls} ${calls === 1 ? 'time' : 'times'} (${known} known): about ${formatSpent(spent)}; at most ${maxCalls} calls`
 }
 
 function formatSpent({

@@ -155,7 +155,7 @@ function findLargestSection(
   }
 }
 
-const MIXED = /[A-Za-z]+\p{Script=Cyrillic}[\p{L}]*|\p{Script=Cyrillic}+[A-Za-z][\p{L}]*/gu
+const MIXED = /(?<!\p{L})(?:[A-Za-z]+\p{Script=Cyrillic}|\p{Script=Cyrillic}+[A-Za-z])\p{L}*/gu
 
 /** Reports words with Latin and Cyrillic letters. A prefix of one letter, and units, may be mixed on purpose. */
 export const checkMixedWords: Rule = skill => {

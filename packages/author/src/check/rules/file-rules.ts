@@ -1,4 +1,5 @@
-import { findLeftOutIn, quote } from '@skillstoke/core/internal'
+import { digestOf, findLeftOutIn, quote } from '@skillstoke/core/internal'
+import { portableHasher } from '@skillstoke/core/source'
 import { mayHaveTests, readSkillTests } from '../../evals/read-skill-tests.ts'
 import { type CheckedSkill, MAX_FILE_BYTES } from '../checked-skill.ts'
 import type { Found, Rule } from './rule.ts'
@@ -102,7 +103,12 @@ export const checkShebangs: Rule = async skill => {
       ...{ code: 'SHEBANG_CRLF', file: path, line: 1, column: end },
       message: `the first line ${quote(text.slice(0, end - 1), 40)} ends with CR LF, so the system looks for a program whose name ends with CR`,
       fix: 'end the line with LF',
-      edit: { kind: 'auto', title: 'end the first line with LF', edits: [{ start: end - 1, end, text: '' }] },
+      edit: {
+        kind: 'auto',
+        title: 'end the first line with LF',
+        edits: [{ start: end - 1, end, text: '' }],
+        digest: digestOf(text, portableHasher),
+      },
     })
   }
   return found

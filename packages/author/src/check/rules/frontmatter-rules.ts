@@ -2,14 +2,21 @@ import { findNearest, quote } from '@skillstoke/core/internal'
 import { KNOWN_FIELDS } from '../clients.ts'
 import type { Rule } from './rule.ts'
 
+const DELIMITER = /^---[ \t]*\r?$/
+/** A field, a line that belongs to the field above it, or a blank line. */
+const FIELD_LINE = /^(?:[\w-]+:|[ \t]|\r?$)/
+
 /** Reports a second block of fields directly below the first one. */
 export const checkSecondBlock: Rule = skill => {
-  const match = /^\s*---[ \t]*\r?\n((?:[ \t]*\r?\n|[\w-]+:.*\r?\n|[ \t]+.*\r?\n)+?)---[ \t]*(?:\r?\n|$)/.exec(
-    skill.body,
-  )
-  if (skill.bodyLine === 1 || match === null || !/^(?:name|description):/m.test(match[1] ?? '')) return []
+  const lines = skill.body.split('\n')
+  const first = lines.findIndex(line => line.trim() !== '')
+  const last = lines.findIndex((line, at) => at > first && DELIMITER.test(line))
+  const fields = lines.slice(first + 1, Math.max(last, 0))
+  const isBlock = DELIMITER.test(lines[first] ?? '') && fields.every(line => FIELD_LINE.test(line))
+  if (skill.bodyLine === 1 || !isBlock || !fields.some(line => /^(?:name|description):/.test(line))) return []
   const start = skill.text.length - skill.body.length
-  const line = skill.bodyLine + (/^\s*/.exec(skill.body)?.[0].split('\n').length ?? 1) - 1
+  const end = start + lines.slice(0, last + 1).join('\n').length
+  const line = skill.bodyLine + first
   return [
     {
       ...{ code: 'FRONTMATTER_TWICE', line, column: 1 },
@@ -18,7 +25,7 @@ export const checkSecondBlock: Rule = skill => {
       edit: {
         kind: 'offer',
         title: 'delete the second block',
-        edits: [{ start, end: start + match[0].length, text: '' }],
+        edits: [{ start, end, text: '' }],
       },
     },
   ]
@@ -26,7 +33,9 @@ export const checkSecondBlock: Rule = skill => {
 
 /** Reports fields whose name is near to a known one. */
 export const checkFieldNames: Rule = skill =>
-  Object.keys(skill.fields.extra).flatMap(key => {
+  // The fields of a broken skill are only lines.
+  skill.head.flatMap(line => {
+    const key = /^[\w-]+(?=\s*:)/.exec(line)?.[0] ?? ''
     if (KNOWN_FIELDS.includes(key) || key.includes('.') || key.length < 4) return []
     const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '')
     const near = KNOWN_FIELDS.find(field => plain(field) === plain(key)) ?? findNearest(key, KNOWN_FIELDS)

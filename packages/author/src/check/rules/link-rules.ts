@@ -1,4 +1,5 @@
-import { findNearest, quote } from '@skillstoke/core/internal'
+import { digestOf, findNearest, quote } from '@skillstoke/core/internal'
+import { portableHasher } from '@skillstoke/core/source'
 import type { CheckedSkill, OtherSkill } from '../checked-skill.ts'
 import type { FindingEdit } from '../finding.ts'
 import type { CheckCode } from '../finding-table.ts'
@@ -53,10 +54,15 @@ export const checkReferences: Rule = async skill => {
       // A path may also start at the folder of the skill.
       if (own === undefined || exists(skill, own) || exists(skill, join('', target))) continue
       if (skill.given.exists?.(join(path, target, true) ?? '')) continue
-      found.push({
-        ...deadLink(skill, 'REFERENCE_LINK_DEAD', mention, target, path.replace(/[^/]*$/, '')),
-        file: path,
-      })
+      const { edit, ...dead } = deadLink(
+        skill,
+        'REFERENCE_LINK_DEAD',
+        mention,
+        target,
+        path.replace(/[^/]*$/, ''),
+      )
+      const digest = digestOf(text ?? '', portableHasher)
+      found.push({ ...dead, file: path, ...(edit === undefined ? {} : { edit: { ...edit, digest } }) })
     }
   }
   return found

@@ -1,0 +1,92 @@
+import type { TrialRun } from './trial.ts'
+
+/** Price of a model, in dollars for a million tokens. */
+export interface TokenPrice {
+  readonly input: number
+  readonly output: number
+}
+
+export interface Spent {
+  readonly calls: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** In dollars. Absent without a price. */
+  readonly cost?: number
+}
+
+/** What may be spent. */
+export interface SpendingCaps {
+  /** Largest number of model calls. @default unlimited */
+  readonly maxCalls?: number
+  /** Largest amount in dollars. Needs a price. Calls that run at the same time may go beyond it. @default unlimited */
+  readonly maxCost?: number
+  readonly price?: TokenPrice
+}
+
+/** Thrown instead of a call that is not allowed. */
+export class CapReached extends Error {
+  readonly cap: 'calls' | 'cost'
+
+  constructor(cap: 'calls' | 'cost') {
+    super(`the cap of ${cap} is reached`)
+    this.cap = cap
+  }
+}
+
+/** Counts the model calls of all jobs of one run. */
+export class SpendingMeter {
+  readonly #caps: SpendingCaps
+  #calls = 0
+  #inputTokens = 0
+  #outputTokens = 0
+
+  constructor(caps: SpendingCaps) {
+    this.#caps = caps
+  }
+
+  get spent(): Spent {
+    const spent = { calls: this.#calls, inputTokens: this.#inputTokens, outputTokens: this.#outputTokens }
+    return withCost(spent, this.#caps.price)
+  }
+
+  /**
+   * Counts a call that is about to be made.
+   * @throws {CapReached} when the call is not allowed
+   */
+  takeCall(): void {
+    const { maxCalls = Number.POSITIVE_INFINITY, maxCost = Number.POSITIVE_INFINITY } = this.#caps
+    if (this.#calls >= maxCalls) throw new CapReached('calls')
+    if ((this.spent.cost ?? 0) >= maxCost) throw new CapReached('cost')
+    this.#calls++
+  }
+
+  addUsage({ inputTokens, outputTokens }: Pick<TrialRun, 'inputTokens' | 'outputTokens'>): void {
+    this.#inputTokens += inputTokens
+    this.#outputTokens += outputTokens
+  }
+}
+
+/** Adds the price in dollars, if the price of a token is known. */
+export function withCost(spent: Omit<Spent, 'cost'>, price: TokenPrice | undefined): Spent {
+  if (price === undefined) return spent
+  return { ...spent, cost: (spent.inputTokens * price.input + spent.outputTokens * price.output) / 1_000_000 }
+}
+
+/** Returns the caps for what follows. */
+export function withoutSpent({ maxCalls, maxCost, price }: SpendingCaps, spent: Spent): SpendingCaps {
+  return {
+    ...(maxCalls === undefined ? {} : { maxCalls: Math.max(0, maxCalls - spent.calls) }),
+    ...(maxCost === undefined ? {} : { maxCost: Math.max(0, maxCost - (spent.cost ?? 0)) }),
+    ...(price === undefined ? {} : { price }),
+  }
+}
+
+/** Returns the sum of what several runs spent. */
+export function addSpent(a: Spent, b: Spent): Spent {
+  return {
+    calls: a.calls + b.calls,
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    ...(a.cost === undefined ? {} : { cost: a.cost + (b.cost ?? 0) }),
+  }
+}
