@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, utimesSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { stoke } from './fixtures/cli.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -67,6 +68,15 @@ test('stoke check --fix corrects only what changes no served text, and keeps the
   expect(statSync(path).mode & 0o777).toBe(0o640)
 })
 
+test('stoke check --fix writes through no link', () => {
+  using folder = open()
+  const outside = folder.write('outside.md', MISTAKES)
+  folder.write('skills/linked/rates.md', 'Rates.\n')
+  symlinkSync(outside, folder.at('skills/linked/SKILL.md'))
+  stoke(['check', 'skills', '--fix', '--link-root', folder.path], { cwd: folder.path })
+  expect(readFileSync(outside, 'utf8')).toBe(MISTAKES)
+})
+
 test('stoke check without a path checks the roots, and names what is missing', () => {
   using folder = open()
   const { json } = stoke<Checked[]>(['check', '--json'], { cwd: folder.path, env: { HOME: folder.path } })
@@ -120,6 +130,22 @@ test('stoke check --since checks only what changed since a revision, and prints 
   expect(run()).toEqual([])
   folder.write('skills/tone/SKILL.md', skillText('tone', { description: GOOD, body: 'Be kind and short.' }))
   expect(run()).toMatchObject([{ path: 'skills/tone', tokens: { after: { body: 5 } } }])
+  // A filter of the repository is a program, which a check must not start.
+  folder.write('.gitattributes', '* filter=own\n')
+  git('config', 'filter.own.clean', `touch ${folder.at('started')}; cat`)
+  utimesSync(folder.at('skills/vat/SKILL.md'), 1, 1)
+  expect(run()).toHaveLength(1)
+  expect(existsSync(folder.at('started'))).toBe(false)
+  // The repository is the one of the checked folder.
+  symlinkSync(folder.at('skills'), folder.at('linked'))
+  const elsewhere = { cwd: dirname(folder.path) }
+  expect(stoke(['check', folder.at('linked/tone'), '--since', 'HEAD'], elsewhere).stdout).toContain('tokens')
+  using outside = new TemporaryFolder()
+  outside.writeSkill('skills/tone', {})
+  expect(stoke(['check', 'skills', '--since', 'HEAD'], { cwd: outside.path })).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('is in none'),
+  })
   const unknown = stoke(['check', 'skills', '--since', 'nothing'], { cwd: folder.path })
   expect([unknown.status, unknown.stderr]).toEqual([
     2,

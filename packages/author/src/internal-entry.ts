@@ -3,6 +3,8 @@
 
 // For `stoke check`, `stoke list` and the dev server.
 export { toFindings } from './check/check-skill.ts'
+// For `stoke check --since`.
+export { countTextEntry } from './check/count-entry.ts'
 // For `stoke fleet publish`.
 export { findSecrets } from './check/rules/secret-rules.ts'
 // For `stoke test`, `stoke collisions` and the dev server.

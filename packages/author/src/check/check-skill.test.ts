@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { readSkillTests } from '../evals/read-skill-tests.ts'
 import { toSkill } from '../testing/skill-files.ts'
 import { type CheckOptions, checkSkill } from './check-skill.ts'
 import type { OtherSkill, SkillToCheck } from './checked-skill.ts'
@@ -279,4 +280,42 @@ describe('checkSkill() leaves ordinary texts alone:', () => {
     )
     expect(await check(`${head}x\n`)).toEqual([])
   })
+})
+
+describe('checkSkill() with a text of an attacker', () => {
+  // Each of these made a pattern try all ways to divide the text, which takes longer than any test.
+  test.each([
+    ['blank lines below a rule', `---\n${' \n'.repeat(60)}x`],
+    ['marks of a fence', `${'~'.repeat(100_000)}\``],
+    ['spaces behind a fence', `~~~${' '.repeat(100_000)}\``],
+    ['nested fences', `${'```a\n'.repeat(20_000)}${'```\n'.repeat(20_000)}`],
+    ['one word of two alphabets', `б${'a'.repeat(100_000)}`],
+    ['comments without an end', '<!-- stoke-ignore AB:'.repeat(5_000)],
+    ['marks of inline code', '`'.repeat(100_000)],
+    ['a heading', `# a${' '.repeat(100_000)}b`],
+  ])('reads %s at once', async (_what, body) => {
+    expect(await check(`${HEAD}${body}\n`)).toEqual(expect.any(Array))
+    expect(await check(`---\nname: vat\n---\n${body}\n`)).toEqual(expect.any(Array))
+  })
+
+  test('reads blank lines in the tests of a skill at once', () => {
+    const text = `${'\n'.repeat(60)}fires: [a]\n`
+    expect(readSkillTests('vat', [{ path: 'evals/tests.yaml', text }]).triggers).toHaveLength(1)
+  })
+})
+
+test('an edit belongs to the text that was checked', async () => {
+  const findings = await checkSkill(
+    toSkill({
+      'SKILL.md': `${HEAD}See [a](REFERENCES/my%20file.md) and \`references/b.md\`.\n`,
+      'references/my file.md': 'See [b](x/b.md).\n',
+      'references/(b).md': 'B.\n',
+      'scripts/run.sh': '#!/bin/sh\r\necho "references/b.md"\n',
+    }),
+  )
+  const edits = new Map(findings.map(({ code, edit }) => [code, edit]))
+  expect(edits.get('LINK_CASE')?.edits).toMatchObject([{ text: 'references/my%20file.md' }])
+  const digests = ['LINK_CASE', 'SHEBANG_CRLF'].map(code => edits.get(code as 'LINK_CASE')?.digest)
+  expect(digests).toEqual([expect.stringMatching(/^sha256:/), expect.stringMatching(/^sha256:/)])
+  expect(new Set(digests).size).toBe(2)
 })

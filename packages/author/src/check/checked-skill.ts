@@ -127,7 +127,9 @@ export class CheckedSkill {
 
   /** Returns the line of a field, counted from 1; 1 if the field is absent. */
   lineOf(field: string): number {
-    const index = this.head.findIndex(line => line.replace(/\s*:.*$/, '') === field)
+    const index = this.head.findIndex(
+      line => line.startsWith(field) && line.slice(field.length).trimStart()[0] === ':',
+    )
     return Math.max(index, 0) + 1
   }
 

@@ -31,7 +31,7 @@ export function findIgnoreComments(skill: CheckedSkill): readonly IgnoreComment[
 
 /** Returns the number of the first line of the body that is neither blank nor a comment. */
 export function findFirstText({ markdown: { lines } }: CheckedSkill): number {
-  const first = lines.find(({ text }) => !/^\s*(?:<!--.{0,400}-->)?\s*$/.test(text))
+  const first = lines.find(({ text }) => !/^(?:<!--.{0,400}-->)?$/.test(text.trim()))
   return first?.number ?? Number.POSITIVE_INFINITY
 }
 

@@ -36,6 +36,8 @@ export interface Span {
 const FENCE = /^[\s>]*(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/
 /** A fence that opens a block may also be the start of a list item. */
 const OPENING = /^[\s>]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/
+/** More blocks inside of blocks than an author writes. */
+const MAX_NESTED = 50
 /** A longer line is no prose, and takes a pattern too long. */
 const MAX_LINE = 4000
 
@@ -85,7 +87,7 @@ function findOuterFences(lines: readonly MarkdownLine[]): FenceFault['outer'] {
     const closed = open.pop()
     if (closed?.hasInner) outer.unshift({ open: closed.line, close: line })
   }
-  return open.length === 0 ? outer : []
+  return open.length === 0 && outer.length <= MAX_NESTED ? outer : []
 }
 
 /** Returns the line with each inline code replaced by blanks of the same length, and the contents of the codes. */

@@ -22,7 +22,7 @@ export interface LinedYaml {
 
 /** Reads a map of YAML 1.2 without tags and aliases. A text without any value is an empty map. */
 export function readLinedYaml(text: string): LinedYaml {
-  if (/^(?:\s*(?:#.*)?(?:\n|$))*$/.test(text)) return { sections: new Map() }
+  if (text.split('\n').every(line => /^(?:#|$)/.test(line.trim()))) return { sections: new Map() }
   const checked = loadYaml(text, 1)
   if (!checked.ok) return { sections: new Map(), fault: toFault(TESTS_FILE, checked.fault) }
   const value = load(text, { schema: CORE_SCHEMA })

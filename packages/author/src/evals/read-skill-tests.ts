@@ -17,9 +17,8 @@ const MAX_BYTES = 1_000_000
  * common name for theirs.
  */
 export function mayHaveTests(file: { readonly path: string; readonly size: number }): boolean {
-  return (
-    file.size <= MAX_BYTES && isTestFile(file) && (file.path === TESTS_FILE || file.path.endsWith('.json'))
-  )
+  if (file.path === TESTS_FILE) return true
+  return file.size <= MAX_BYTES && isTestFile(file) && file.path.endsWith('.json')
 }
 
 /**
@@ -36,9 +35,10 @@ export function mayHaveTests(file: { readonly path: string; readonly size: numbe
  */
 export function readSkillTests(skill: string, files: readonly TestText[]): SkillTests {
   const sorted = [...files].sort((a, b) => Number(b.path === TESTS_FILE) - Number(a.path === TESTS_FILE))
-  const read = sorted.map(file =>
-    file.path === TESTS_FILE ? readTestsYaml(file.text) : readJson(file, skill),
-  )
+  const read = sorted.map(file => {
+    if (file.path !== TESTS_FILE) return readJson(file, skill)
+    return file.text.length > MAX_BYTES ? refuse(file) : readTestsYaml(file.text)
+  })
   const triggers = new Map<string, TriggerTest>()
   for (const test of read.flatMap(each => each.triggers)) {
     const key = `${test.kind} ${test.message}`
@@ -53,6 +53,11 @@ export function readSkillTests(skill: string, files: readonly TestText[]): Skill
     answers: read.flatMap(each => each.answers),
     faults: read.flatMap(each => each.faults),
   }
+}
+
+function refuse({ path, text }: TestText): ReadTests {
+  const message = `the file has ${text.length.toLocaleString('en')} characters; at most ${MAX_BYTES.toLocaleString('en')} are read`
+  return { triggers: [], answers: [], faults: [toFault(path, { message, line: 1, fix: 'remove messages' })] }
 }
 
 function readJson({ path, text }: TestText, skill: string): ReadTests {

@@ -57,11 +57,9 @@ export function addTest(text: string, test: NewTest): AddedTest {
  * ```
  */
 export function toTriggerEvals({ triggers }: SkillTests): readonly Readonly<Record<string, unknown>>[] {
-  return triggers.map(({ kind, message, extra }) => ({
-    query: message,
-    should_trigger: kind === 'fires',
-    ...extra,
-  }))
+  return triggers
+    .filter(({ isPrompt }) => !isPrompt)
+    .map(({ kind, message, extra }) => ({ query: message, should_trigger: kind === 'fires', ...extra }))
 }
 
 function messagesOf(section: LinedSection | undefined): readonly unknown[] {

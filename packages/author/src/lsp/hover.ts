@@ -1,8 +1,6 @@
-import { basename, dirname } from 'node:path'
-import { countEntry, DEFAULT_CATALOG } from '@skillstoke/core/internal'
-import { captureSkill, MemorySkillStore, portableHasher } from '@skillstoke/core/source'
 import type { Position } from 'vscode-languageserver/node'
 import type { SkillToCheck } from '../check/checked-skill.ts'
+import { countTextEntry } from '../check/count-entry.ts'
 import { describeClients, FIELDS } from '../check/fields.ts'
 import { findFrontmatterLine } from './frontmatter-lines.ts'
 import { isSkillFile, type OpenDocument } from './open-skills.ts'
@@ -22,15 +20,8 @@ export function describeAt(
 }
 
 /** Returns what the skill takes in the catalog of a new conversation, unless it cannot be read. */
-function describeEntry(
-  { path, bytes }: SkillToCheck,
-  countTokens: (text: string) => number,
-): readonly string[] {
-  const directory = dirname(path)
-  const place = { source: 'editor', location: basename(directory), directory }
-  const context = { store: new MemorySkillStore(), hasher: portableHasher }
-  const { skill } = captureSkill({ ...place, files: { 'SKILL.md': bytes } }, context)
-  if (skill === undefined) return []
-  const tokens = countEntry(skill, DEFAULT_CATALOG.format, countTokens)
+function describeEntry(skill: SkillToCheck, countTokens: (text: string) => number): readonly string[] {
+  const tokens = countTextEntry(skill, countTokens)
+  if (tokens === undefined) return []
   return [tokens === 0 ? 'Hidden from models: 0 tokens listed.' : `${tokens} tokens listed.`]
 }

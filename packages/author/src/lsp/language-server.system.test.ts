@@ -86,7 +86,7 @@ class Editor {
   }
 
   async open(path: string, text = readFileSync(path, 'utf8')): Promise<string> {
-    const uri = pathToFileURL(path).href
+    const uri = path.startsWith('file:') ? path : pathToFileURL(path).href
     const textDocument = { uri, languageId: 'markdown', version: 1, text }
     this.#documents.set(uri, TextDocument.create(uri, 'markdown', 1, text))
     await this.#connection.sendNotification(DidOpenTextDocumentNotification.type, { textDocument })
@@ -279,6 +279,13 @@ describe('stoke lsp', () => {
     await editor.waitFor(uri, ['LINK_DEAD'])
     folder.write('skills/vat-report/references/rates.md', 'Rates.\n')
     await editor.waitFor(uri, [])
+  })
+
+  test('ignores documents of another machine, and goes on', async () => {
+    for (const foreign of ['file://host/share/vat/SKILL.md', 'file:///a%2Fb', 'file:///%ZZ'])
+      await editor.close(await editor.open(foreign, '# VAT\n'))
+    const uri = await editor.open(write('# VAT\n'))
+    await editor.waitFor(uri, ['FRONTMATTER_MISSING'])
   })
 
   test('ignores documents that belong to no skill', async () => {

@@ -162,8 +162,8 @@ export class OpenSkills {
 
 /** Returns the path of the SKILL.md to whose folder a document belongs. */
 function findSkillFile(uri: string): string | undefined {
-  if (!uri.startsWith('file:')) return undefined
-  const path = fileURLToPath(uri)
+  const path = toPath(uri)
+  if (path === undefined) return undefined
   if (isSkillFile(basename(path))) return path
   let folder = dirname(path)
   for (let depth = 0; depth < DEFAULT_LIMITS.maxFolderDepth; depth++) {
@@ -172,6 +172,15 @@ function findSkillFile(uri: string): string | undefined {
     folder = dirname(folder)
   }
   return undefined
+}
+
+/** Returns `undefined` for a document that is no file of this machine. */
+function toPath(uri: string): string | undefined {
+  try {
+    return fileURLToPath(uri)
+  } catch {
+    return undefined
+  }
 }
 
 function toRelative(skillFile: string, uri: string): string {

@@ -63,12 +63,14 @@ export function renderNewSkill({ name, description, template = 'procedure' }: Ne
  * ```
  */
 export function describeNewSkill(what: string, when: string): string {
-  const does = what.trim().replace(/[.\s]+$/, '')
-  const asked = when
-    .trim()
-    .replace(/^(use\s+)?(when|if)\s+/i, '')
-    .replace(/[.\s]+$/, '')
+  const [does = '', own = ''] = what.split(/\buse when\s/i).map(cutEnd)
+  const asked = cutEnd(when.replace(/^\s*(?:use\s+)?(?:when|if)\s+/i, '')) || own
   return `${does.charAt(0).toUpperCase()}${does.slice(1)}. Use when ${asked}.`
+}
+
+function cutEnd(text: string): string {
+  const trimmed = text.trim()
+  return trimmed.endsWith('.') ? cutEnd(trimmed.slice(0, -1)) : trimmed
 }
 
 const TESTS = `# "fires": messages that should load this skill. "silent": messages that should not.

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Digest } from '@skillstoke/core'
@@ -62,6 +62,8 @@ export async function openTrialStore(path: string): Promise<TrialStore> {
   }
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    // Messages and answers are private, and SQLite gives its further files the same mode.
+    if (path !== ':memory:') closeSync(openSync(path, 'a', 0o600))
     return toStore(open(path))
   } catch (thrown) {
     return { ...toStore(open(':memory:')), fault: toMessage(thrown) }

@@ -5,7 +5,8 @@ import { type ChatReply, OpenAiServer } from '../../../../tests/fixtures/openai-
 import { readSkillTests } from '../evals/read-skill-tests.ts'
 import type { SkillTests } from '../evals/skill-tests.ts'
 import { renderAnswerReport } from './answer-report.ts'
-import { runAnswerTrials } from './answer-trials.ts'
+import { type AnswerOptions, type AnswerTrials, runAnswerTrials } from './answer-trials.ts'
+import { estimateTrials } from './estimate-trials.ts'
 import { toInterval } from './interval.ts'
 import { openTrialStore, type TrialStore } from './trial-store.ts'
 import { type AskedModel, runTriggerTrials, type TriggerTrials } from './trigger-trials.ts'
@@ -47,10 +48,10 @@ const toSkill = (
   body,
 })
 
-async function open(): Promise<Stage> {
+async function open(answer = reply): Promise<Stage> {
   const source = new MemorySource({ label: 'mine' }, [toSkill('tax'), toSkill('tone')])
   const skills = await createSkillRuntime({ sources: [source] })
-  const server = await OpenAiServer.start(reply)
+  const server = await OpenAiServer.start(answer)
   const model = resolveModel({ model: 'test', baseUrl: server.baseUrl })
   const store = await openTrialStore(':memory:')
   const agent = (): SkillAgent => new SkillAgent({ skills, model, maxRetries: 0 })
@@ -138,25 +139,85 @@ describe('runTriggerTrials()', () => {
   })
 })
 
-test('runAnswerTrials() compares columns, and asks a judge that sees only the answer and the expectation', async () => {
-  await using it = await open()
-  const tests = readTests(
+describe('runAnswerTrials()', () => {
+  const TESTS_OF_ANSWERS = readTests(
     'ask:\n  - message: load tax now\n    expect:\n      - contains: the TAX body\n      - loads: tax\n      - judge: tells the body\n  - message: load nothing\n    expect:\n      - matches: "^Never"\n',
   )
-  const without = new SkillAgent({ ...it.agent().options, scope: { exclude: ['tax'] } })
-  const columns = [
-    { name: 'without', agent: without },
-    { name: 'served', agent: it.agent() },
-  ]
-  const judge = resolveModel({ model: 'test', baseUrl: it.server.baseUrl })
-  const options = { columns, judge, model: 'test', store: it.store, signal: new AbortController().signal }
-  const trials = await runAnswerTrials(tests, options)
-  expect(trials.rows.map(({ cells }) => cells.map(({ passed, runs }) => `${passed}/${runs}`))).toEqual([
-    ['0/1', '1/1'],
-    ['0/1', '0/1'],
-  ])
-  expect(trials.rows[0]?.cells[0]?.failures).toContain('did not load "tax"')
-  expect(renderAnswerReport(trials)).toContain('1 of 1 pass')
+  const ask = async (it: Stage, options: Partial<AnswerOptions> = {}): Promise<AnswerTrials> => {
+    const without = new SkillAgent({ ...it.agent().options, scope: { exclude: ['tax'] } })
+    const columns = [
+      { name: 'without', agent: without },
+      { name: 'served', agent: it.agent() },
+    ]
+    const judge = resolveModel({ model: 'test', baseUrl: it.server.baseUrl })
+    const { signal } = new AbortController()
+    return await runAnswerTrials(TESTS_OF_ANSWERS, {
+      ...{ columns, judge, model: 'test', store: it.store, signal },
+      ...options,
+    })
+  }
+
+  test('compares columns, and asks a judge that sees only the answer and the expectation', async () => {
+    await using it = await open()
+    const trials = await ask(it)
+    expect(trials.rows.map(({ cells }) => cells.map(({ passed, runs }) => `${passed}/${runs}`))).toEqual([
+      ['0/1', '1/1'],
+      ['0/1', '0/1'],
+    ])
+    expect(trials.rows[0]?.cells[0]?.failures).toContain('did not load "tax"')
+    expect(renderAnswerReport(trials)).toContain('1 of 1 pass')
+    expect(trials.spent.calls).toBe(it.server.requests.length)
+  })
+
+  test('asks neither about a known answer nor its judge again', async () => {
+    await using it = await open()
+    const first = await ask(it)
+    const again = await ask(it)
+    expect(again).toMatchObject({ rows: first.rows, spent: { calls: 0 } })
+  })
+
+  test('counts the calls of the judge, and a further call in a turn, before they are made', async () => {
+    await using it = await open()
+    const all = (await ask(it)).spent.calls
+    for (let maxCalls = 0; maxCalls < all; maxCalls++) {
+      await using other = await open()
+      const capped = await ask(other, { maxCalls })
+      expect([capped.stopped, capped.spent.calls, other.server.requests.length]).toEqual([
+        'calls',
+        maxCalls,
+        maxCalls,
+      ])
+      const cells = capped.rows.flatMap(row => row.cells)
+      expect(cells.every(({ runs, passed }) => passed <= runs && runs <= 1)).toBe(true)
+    }
+  })
+
+  test('an abort while the judge thinks keeps the answers', async () => {
+    const end = new AbortController()
+    await using it = await open((call, request) => {
+      const isJudge = JSON.stringify(request.messages).includes('expectation')
+      if (!isJudge || end.signal.aborted) return reply(call, request)
+      end.abort()
+      return { kind: 'stall' }
+    })
+    const { stopped, rows } = await ask(it, { signal: end.signal, concurrency: 1 })
+    expect(stopped).toBe('aborted')
+    expect(rows.map(({ cells }) => cells.map(({ runs }) => runs))).toEqual([
+      [0, 0],
+      [1, 1],
+    ])
+    const rest = await ask(it)
+    expect([rest.stopped, rest.spent.calls]).toEqual([undefined, 2])
+  })
+
+  test('the estimate counts the first call of each answer and each question to the judge', async () => {
+    await using it = await open()
+    const asked = { columns: [{ name: 'served', agent: it.agent() }], model: 'test' }
+    const options = { store: it.store, countTokens: (text: string) => text.length }
+    expect(estimateTrials(TESTS_OF_ANSWERS, asked, options)).toMatchObject({ calls: 3, known: 0 })
+    await ask(it, asked)
+    expect(estimateTrials(TESTS_OF_ANSWERS, asked, options)).toMatchObject({ calls: 0, known: 3 })
+  })
 })
 
 test('openTrialStore() keeps the score of each revision, the newest first', async () => {

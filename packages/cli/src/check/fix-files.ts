@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { applyEdits, type Finding, type FindingEdit, type TextEdit } from '@skillstoke/author'
-import { digestOf } from '@skillstoke/core/internal'
+import { digestOf, toMessage } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import { createTwoFilesPatch } from 'diff'
 import { decode } from './check-report.ts'
@@ -55,13 +55,24 @@ function chooseEdits(findings: readonly Finding[]): readonly Finding[] {
   })
 }
 
-/** Writes the texts. Leaves out a file that changed since it was read. Returns the written files. */
-export function writeFixes(files: readonly FixedFile[]): readonly FixedFile[] {
+/**
+ * Writes the texts. Leaves out a file that changed since it was read. Returns the written files.
+ * @param onFault called for each file that cannot be written
+ */
+export function writeFixes(
+  files: readonly FixedFile[],
+  onFault: (message: string) => void,
+): readonly FixedFile[] {
   return files.filter(({ path, before, after }) => {
-    if (decode(readFileSync(path)) !== before) return false
-    // Keeps the inode and the mode of the file, because editors and links refer to it.
-    writeFileSync(path, after, { mode: statSync(path).mode })
-    return true
+    try {
+      if (decode(readFileSync(path)) !== before) return false
+      // Keeps the inode and the mode of the file, because editors and links refer to it.
+      writeFileSync(path, after, { mode: statSync(path).mode })
+      return true
+    } catch (thrown) {
+      onFault(`${path} is not corrected: ${toMessage(thrown)}`)
+      return false
+    }
   })
 }
 

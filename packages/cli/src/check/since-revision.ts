@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
+import { countTextEntry } from '@skillstoke/author/internal'
 import { parseSkill, type TokenCounter } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
 import { runGit } from '../skills/run-git.ts'
@@ -37,8 +38,7 @@ export async function readChanges(revision: string, folder: string): Promise<Cha
   const list = async (...words: readonly string[]): Promise<readonly string[]> =>
     (await runGit(top, ...words)).split('\0').filter(Boolean)
   const changed = [
-    // Unlike "git diff", this starts no filter of the repository.
-    ...(await list('diff-index', '--name-only', '-z', commit)),
+    ...(await list(...(await withoutFilters(top)), 'diff', '--name-only', '-z', commit)),
     ...(await list('ls-files', '--others', '--exclude-standard', '-z')),
   ].map(path => join(top, path))
   return {
@@ -48,13 +48,24 @@ export async function readChanges(revision: string, folder: string): Promise<Cha
       const path = relative(top, realpathSync(file)).split(sep).join('/')
       // A file that git cannot show is new.
       const old = await runGit(top, 'cat-file', 'blob', `${commit}:${path}`).catch(() => '')
-      return { before: countOf(old, count), after: countOf(text, count) }
+      return { before: countOf(file, old, count), after: countOf(file, text, count) }
     },
   }
 }
 
 function isInside(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder + sep)
+}
+
+/** Returns settings that switch off the filters of a repository, because filters are programs. */
+async function withoutFilters(top: string): Promise<readonly string[]> {
+  const words = ['config', '--null', '--name-only', '--get-regexp', String.raw`^filter\.`]
+  // Git fails if there is none.
+  const names = (await runGit(top, ...words).catch(() => '')).split('\0').filter(Boolean)
+  const unsafe = names.find(name => name.includes('='))
+  if (unsafe !== undefined)
+    throw new UsageError(`the setting ${quote(unsafe)} of git cannot be switched off; rename it`)
+  return names.flatMap(name => ['-c', `${name}=`])
 }
 
 async function findTop(folder: string): Promise<string> {
@@ -76,9 +87,9 @@ async function findCommit(revision: string, top: string): Promise<string> {
   }
 }
 
-function countOf(text: string, count: TokenCounter): Tokens {
-  const parsed = parseSkill(new TextEncoder().encode(text))
-  if (!parsed.ok) return { listed: 0, body: 0 }
-  const { name, description, body } = parsed.value
-  return { listed: count(`${name} ${description}`), body: count(body) }
+function countOf(path: string, text: string, countTokens: TokenCounter): Tokens {
+  const bytes = new TextEncoder().encode(text)
+  const parsed = parseSkill(bytes)
+  const listed = countTextEntry({ path, bytes }, countTokens) ?? 0
+  return { listed, body: parsed.ok ? countTokens(parsed.value.body) : 0 }
 }

@@ -19,7 +19,7 @@ import { readNewestBytes } from '../skills/read-newest.ts'
 import { countTokens } from '../skills/tokens.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { formatDiagnostic, nearPath, paint, toTerminalLine } from '../terminal/output.ts'
+import { formatDiagnostic, nearPath, paint, toSafeJson, toTerminalLine } from '../terminal/output.ts'
 import { paintDiff } from '../terminal/paint-diff.ts'
 
 export interface CheckFlags {
@@ -58,7 +58,7 @@ export async function check(config: Config, flags: CheckFlags, paths: readonly s
   if (flags.fix === true) {
     fixed = planFixes(verdicts.flatMap(({ findings }) => findings))
     if (flags.dryRun !== true) {
-      fixed = writeFixes(fixed)
+      fixed = writeFixes(fixed, message => process.stderr.write(`${toTerminalLine(message)}\n`))
       if (fixed.length > 0) verdicts = await run()
     }
   }
@@ -153,7 +153,7 @@ function toAnswer(verdicts: readonly Verdict[], fixed: readonly FixedFile[], fla
     diagnostics: findings,
     ...(tokens === undefined ? {} : { tokens }),
   }))
-  if (format === 'json') return { json, exit, text: () => [JSON.stringify(json, undefined, 2)] }
+  if (format === 'json') return { json, exit, text: () => [toSafeJson(JSON.stringify(json, undefined, 2))] }
   if (format !== 'text')
     return {
       json,

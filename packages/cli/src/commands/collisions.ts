@@ -31,5 +31,5 @@ function summarize(pairs: readonly Collision[], skills: number): string {
   const open = pairs.filter(({ settledBy }) => settledBy === undefined)
   const similar = open.filter(({ kind }) => kind === 'similar').length
   const counts = `${open.length - similar} fight, ${similar} to look at, ${pairs.length - open.length} settled`
-  return `${skills} skills, pairs: ${counts} (words only, no model was asked)`
+  return `${skills} ${skills === 1 ? 'skill' : 'skills'}, pairs: ${counts} (words only, no model was asked)`
 }

@@ -42,7 +42,7 @@ export async function doctor(config: Config): Promise<Answer> {
     text: function* () {
       yield formatTable(facts.map(row => row.map(toTerminalLine)))
       for (const [severity, message, fix] of sorted)
-        yield `${paint(STYLES[severity], severity)} ${toTerminalLine(message)}\n    fix: ${toAdvice(fix, config.options)}`
+        yield `${paint(STYLES[severity], severity)} ${toTerminalLine(message)}\n    fix: ${toAdvice(toTerminalLine(fix), config.options)}`
       if (isFine)
         yield toAdvice('nothing is wrong with this setup; "stoke check" reads the skills', config.options)
     },

@@ -51,8 +51,10 @@ export async function createSkill(config: Config, flags: NewFlags, name: string)
 async function findDescription({ what, when }: NewFlags, mayAsk: boolean): Promise<string> {
   const ask = async (question: string): Promise<string> => (mayAsk ? await askLine(`${question}\n> `) : '')
   const does = what ?? (await ask('What does it do? For example: Writes VAT reports.'))
-  const asked = when ?? (await ask('When should an agent use it? For example: somebody asks for VAT.'))
-  if (does.trim() !== '' && asked.trim() !== '') return describeNewSkill(does, asked)
+  const hasOwn = /\buse when\s/i.test(does)
+  const asked =
+    when ?? (hasOwn ? '' : await ask('When should an agent use it? For example: somebody asks for VAT.'))
+  if (does.trim() !== '' && (hasOwn || asked.trim() !== '')) return describeNewSkill(does, asked)
   throw new UsageError(
     `say what the skill does and when to use it, for example: --what "Writes VAT reports" --when "somebody asks for the VAT of a month"`,
   )

@@ -374,9 +374,11 @@ export class DevPrinter {
   /** Prints a diagnostic and its fix. */
   #finding(title: string, diagnostic: Diagnostic<string>, end = ''): void {
     const { print, config } = this.#options
-    const { message, fix } = diagnostic
+    const { code, message, fix } = diagnostic
     const place = formatPlace(diagnostic)
-    print(`${title} ${toTerminalText(place === '' ? message : `${place}: ${message}`)}${end}`)
+    print(
+      `${title} ${toTerminalText(place === '' ? message : `${place}: ${message}`)}${end} ${paint('dim', `[${code}]`)}`,
+    )
     if (fix !== undefined) print(paint('dim', `  fix: ${toAdvice(fix, config.options)}`))
   }
 }

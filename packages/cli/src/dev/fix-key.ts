@@ -24,12 +24,14 @@ export class FixKey {
     this.#offered = undefined
     const findings = await this.#listFindings()
     const planned = offered === undefined ? planFixes(findings) : [offered]
-    const written = writeFixes(planned)
+    const faults: string[] = []
+    const written = writeFixes(planned, message => faults.push(message))
+    for (const fault of faults) this.#print(toTerminalLine(fault))
     for (const { path, count } of written)
       this.#print(
         `${paint('green', 'FIXED')} ${toTerminalLine(nearPath(path))}: ${count} ${count === 1 ? 'edit' : 'edits'}`,
       )
-    if (planned.length > written.length)
+    if (planned.length > written.length + faults.length)
       this.#print('a file changed in the meantime, so it was left as it is')
     if (planned.length > 0) return
     const offer = findings.find(({ edit }) => edit?.kind === 'offer')

@@ -77,6 +77,11 @@ describe('the judgement of a setup', () => {
       /^info: \/p\/\.claude\/skills\/pdf is hidden by \/p\/skills\/pdf \| stoke why c\/pdf$/,
     ],
     [
+      'a broken skill whose folder has the syntax of a shell in its name',
+      judgeSkills([{ ...row, status: 'broken', target: 'repo/a; $(touch pwn)' }], false),
+      /^error: pdf is broken: .* \| stoke why 'repo\/a; \$\(touch pwn\)'$/,
+    ],
+    [
       'skills that wait',
       judgeSkills([{ ...row, status: 'pending' }], false),
       /^warning: 1 waiting for approval \| stoke pending$/,

@@ -1,4 +1,5 @@
 import type { SkillRow, SourcesStatus } from '@skillstoke/core/internal'
+import { toCommandLine } from '../terminal/command-line.ts'
 import type { SkillCopy } from './list-copies.ts'
 
 /** Something that is wrong or noteworthy, and one command or action that helps. `info` needs no action. */
@@ -26,7 +27,8 @@ export function* judgeSource(
   isNamed: boolean,
 ): Generator<SetupFinding> {
   const { lastError, storeFault } = faults
-  if (isMissing && isNamed) yield ['error', `the root ${path} does not exist`, `mkdir -p ${path}`]
+  if (isMissing && isNamed)
+    yield ['error', `the root ${path} does not exist`, toCommandLine(['mkdir', '-p', path])]
   if (isMissing) return
   if (lastError !== undefined) yield ['error', `${path} cannot be read: ${lastError}`, 'stoke reload']
   if (storeFault !== undefined) yield ['error', `nothing is stored: ${storeFault}`, 'stoke gc']
@@ -44,7 +46,7 @@ export function* judgeSource(
 export function* judgeSkills(skills: readonly SkillRow[], isFrozen: boolean): Generator<SetupFinding> {
   for (const row of skills) {
     const { name, status, location, target, diagnostics } = row
-    const fix = `stoke why ${target}`
+    const fix = toCommandLine(['stoke', 'why', target])
     const reason = diagnostics.find(({ severity }) => severity === 'error')?.message
     if (status === 'broken') yield ['error', `${name} is broken: ${reason}`, fix]
     const winner = skills.find(other => other.name === name && other.serving !== null)?.location
@@ -63,7 +65,11 @@ export function* judgeCopies(copies: readonly SkillCopy[]): Generator<SetupFindi
     const other = group.find(({ revision }) => revision !== first?.revision)
     if (first === undefined || other === undefined) continue
     const places = group.map(({ path }) => path).join(', ')
-    yield ['warning', `${first.name} has different files in ${places}`, `diff -r ${first.path} ${other.path}`]
+    yield [
+      'warning',
+      `${first.name} has different files in ${places}`,
+      toCommandLine(['diff', '-r', first.path, other.path]),
+    ]
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { defined, toMessage } from '@skillstoke/core/internal'
+import { CHECKING_CLIENT } from '../skills/keep-usage.ts'
 import type { ServerEntry } from './client-table.ts'
 
 /** The protocol versions with which a server is tried. */
@@ -36,7 +37,7 @@ export async function checkServer(
 ): Promise<ServerCheck> {
   const { Client } = await import('@modelcontextprotocol/client')
   const mode = version === '2026-07-28' ? 'auto' : 'legacy'
-  const client = new Client({ name: 'skillstoke-check', version: '1' }, { versionNegotiation: { mode } })
+  const client = new Client({ name: CHECKING_CLIENT, version: '1' }, { versionNegotiation: { mode } })
   const { transport, readErrors } = await createTransport(server, environment)
   const start = performance.now()
   try {

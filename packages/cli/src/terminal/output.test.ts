@@ -40,6 +40,7 @@ describe('toAdvice()', () => {
       'it waits; a person can: stoke approve pdf; until then',
       `it waits; a person can: X approve pdf ${end}; until then`,
     ],
+    ["stoke why 'a; touch pwn'", `X why 'a; touch pwn' ${end}`],
     ['remove it with "stoke remove pdf" first', 'remove it with "X remove pdf" first'],
     ['close the quotation mark', 'close the quotation mark'],
   ])('turns %j into commands for this folder', (text, expected) => {

@@ -23,13 +23,17 @@ const UNSAFE_IN_JSON = /[[\p{Cc}--[\n]]\p{Default_Ignorable_Code_Point}\u2028\u2
  * shows no raw control character.
  */
 export function printJson(value: unknown): void {
-  const json = JSON.stringify(value, undefined, 2).replace(UNSAFE_IN_JSON, toEscapes)
-  process.stdout.write(`${json}\n`)
+  process.stdout.write(`${toSafeJson(JSON.stringify(value, undefined, 2))}\n`)
+}
+
+/** Writes control and invisible characters of a JSON text as escapes. */
+export function toSafeJson(json: string): string {
+  return json.replace(UNSAFE_IN_JSON, toEscapes)
 }
 
 /** Prints JSON like `printJson()`, but as one line, for output with one value per line. */
 export function printJsonLine(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value).replace(UNSAFE_IN_JSON, toEscapes)}\n`)
+  process.stdout.write(`${toSafeJson(JSON.stringify(value))}\n`)
 }
 
 /** Escapes each UTF-16 code unit in the syntax of JSON. */
@@ -74,8 +78,8 @@ export function toAdvice(text: string, options: readonly string[] = []): string 
 // A NUL, which text for the terminal never contains.
 const PLACEHOLDER = '\0'
 
-/** Matches a command at the start of the advice or after a colon, up to a semicolon or the end. */
-const COMMAND_ALONE = /(?<=^|: )stoke [^"`;]+(?=;|$)/g
+/** Matches a command at the start of the advice or after a colon, up to a semicolon outside of quotes or the end. */
+const COMMAND_ALONE = /(?<=^|: )stoke (?:'[^']*'|[^"`;'])+(?=;|$)/g
 
 const STATUS_STYLES: Readonly<Record<SkillStatus, Style>> = {
   ok: 'green',

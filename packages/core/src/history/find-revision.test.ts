@@ -52,6 +52,7 @@ describe('findRevision()', () => {
     ['2026-11-23', 'REVISION_NOT_FOUND', /the history begins at 2026-11-24T10:00 UTC/],
     ['2026-11-25 17:30', 'REVISION_NOT_FOUND', /no revision was served at the time "2026-11-25 17:30"/],
     ['2026-13-45', 'INVALID_OPTION', /there is no such date/],
+    ['2026-02-30', 'INVALID_OPTION', /there is no such date/],
     ['monday', 'INVALID_OPTION', /at least 4 hexadecimal digits, or -1, yesterday or a date/],
     ['dddd', 'REVISION_NOT_FOUND', /no known revision begins with dddd/],
   ])('refuses %j with %s and says why', (text, code, message) => {
@@ -59,6 +60,11 @@ describe('findRevision()', () => {
       expect.objectContaining({ code, message: expect.stringMatching(message) }),
     )
   })
+})
+
+test('-1 of a skill with one revision says that no earlier one is known', () => {
+  const records = [step('2026-11-25T00:00', 'live', A)]
+  expect(() => find('-1', A, records)).toThrow(/before the first known revision; no earlier one is known/)
 })
 
 test('-1 skips a revision that was stopped and served again', () => {

@@ -37,10 +37,10 @@ function findBack(text: string, { records, serving }: RevisionChoice): Digest {
   const present = serving === undefined ? -1 : served.indexOf(serving)
   const revision = served[present - Number(text)]
   if (revision !== undefined) return revision
-  throw new SkillError(
-    'REVISION_NOT_FOUND',
-    `${quote(text)} is before the first known revision; the oldest one is ${quote(`-${served.length - present - 1}`)}, "log" lists them`,
-  )
+  const oldest = served.length - present - 1
+  const known =
+    oldest === 0 ? 'no earlier one is known' : `the oldest one is ${quote(`-${oldest}`)}, "log" lists them`
+  throw new SkillError('REVISION_NOT_FOUND', `${quote(text)} is before the first known revision; ${known}`)
 }
 
 /** Returns the time at which the wanted revision was served; `undefined` if the text is no date. */
@@ -49,7 +49,8 @@ function readTime(text: string, now: number): number | undefined {
   const [, day, minute] = DATE.exec(text) ?? []
   if (day === undefined) return undefined
   const time = Date.parse(`${day}T${minute ?? '00:00'}Z`)
-  if (Number.isNaN(time))
+  // A day that a month does not have is read as a day of the next month.
+  if (Number.isNaN(time) || !new Date(time).toISOString().startsWith(day))
     throw new SkillError('INVALID_OPTION', `revision is ${quote(text)}; there is no such date`)
   return minute === undefined ? time + DAY_MS - 1 : time
 }

@@ -372,8 +372,9 @@ function withLowerKeys(fields: FrontmatterFields): FrontmatterFields {
 /** Returns the first heading of the instructions. If there is no heading, returns the first line, or an empty text. */
 function firstHeading(body: string): string {
   const lines = body.split(/\r?\n/).map(line => line.trim())
-  const heading = lines.map(line => /^#{1,6}\s+(.+?)\s*#*$/.exec(line)?.[1]).find(text => text !== undefined)
-  return toPlainText((heading ?? lines.find(line => line !== '') ?? '').slice(0, MAX_DESCRIPTION_LENGTH))
+  const heading = lines.map(line => /^#{1,6}\s+(\S.*)$/.exec(line)?.[1]).find(text => text !== undefined)
+  const text = (heading ?? lines.find(line => line !== '') ?? '').slice(0, MAX_DESCRIPTION_LENGTH)
+  return toPlainText(heading === undefined ? text : text.replace(/\s*#*$/, ''))
 }
 
 /** Returns the advice to write a list of tools as one text, if the text allows the same tools. */

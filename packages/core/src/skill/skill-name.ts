@@ -50,9 +50,9 @@ export function unqualified(text: string): string {
 
 /** Returns the valid name that is nearest to an invalid name. */
 export function suggestName(name: string): string {
-  const slug = normalizeName(name)
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, '-')
-    .replace(/^-+|-+$/g, '')
-  return [...slug].slice(0, MAX_NAME_LENGTH).join('').replace(/-+$/, '') || 'my-skill'
+  const words =
+    normalizeName(name)
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? []
+  return [...words.join('-')].slice(0, MAX_NAME_LENGTH).join('').replace(/-$/, '') || 'my-skill'
 }

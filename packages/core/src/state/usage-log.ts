@@ -18,7 +18,7 @@ export interface UsageCount {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Older counts are removed. */
+/** Number of days with uses that are kept. */
 const KEPT_DAYS = 90
 /** Clients choose names and words, so they could fill the disk. */
 const MAX_ROWS_PER_DAY = 5_000
@@ -44,6 +44,10 @@ const ADD = `UPDATE usage SET count = count + 1
 const INSERT = `INSERT INTO usage (count, day, kind, name, revision, client)
   SELECT 1, ?, ?, ?, ?, ? WHERE (SELECT count(*) FROM usage WHERE day = ?) < ${MAX_ROWS_PER_DAY}`
 
+// Counts days and not time, because one wrong clock would otherwise remove everything.
+const FORGET = `DELETE FROM usage WHERE day NOT IN
+  (SELECT DISTINCT day FROM usage ORDER BY day DESC LIMIT ${KEPT_DAYS})`
+
 /** Opens the counts of a state directory. @throws {SkillError} IO_FAILED when the directory cannot be used */
 export async function openUsageLog(stateDirectory: string, clock: Clock = systemClock): Promise<UsageLog> {
   return new UsageLog(await openStateDatabase(stateDirectory, FILE), clock)
@@ -67,7 +71,7 @@ export class UsageLog {
     try {
       if (this.#database.run(ADD, ...values) > 0) return
       this.#database.run(INSERT, ...values, day)
-      this.#database.run('DELETE FROM usage WHERE day < ?', this.#dayBefore(KEPT_DAYS))
+      this.#database.run(FORGET)
     } catch (thrown) {
       if (!cannotWrite(thrown)) throw thrown
     }
@@ -77,8 +81,8 @@ export class UsageLog {
   list(days: number): readonly UsageCount[] {
     return this.#database
       .all(
-        'SELECT * FROM usage WHERE day >= ? ORDER BY day DESC, count DESC, kind, name, revision',
-        this.#dayBefore(days - 1),
+        'SELECT * FROM usage WHERE day BETWEEN ? AND ? ORDER BY day DESC, count DESC, kind, name, revision',
+        ...[this.#dayBefore(days - 1), this.#dayBefore(0)],
       )
       .map(row => row as unknown as UsageCount)
   }
@@ -88,6 +92,6 @@ export class UsageLog {
   }
 
   #dayBefore(days: number): string {
-    return new Date(this.#clock.now() - days * DAY_MS).toISOString().slice(0, 10)
+    return new Date(Math.max(0, this.#clock.now() - days * DAY_MS)).toISOString().slice(0, 10)
   }
 }

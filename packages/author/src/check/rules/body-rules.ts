@@ -155,7 +155,8 @@ function findLargestSection(
   }
 }
 
-const MIXED = /(?<!\p{L})(?:[A-Za-z]+\p{Script=Cyrillic}|\p{Script=Cyrillic}+[A-Za-z])\p{L}*/gu
+const MIXED =
+  /(?<!\p{L})(?:[A-Za-z]+[\p{L}&&\p{Script=Cyrillic}]|[\p{L}&&\p{Script=Cyrillic}]+[A-Za-z])\p{L}*/gv
 
 /** Reports words with Latin and Cyrillic letters. A prefix of one letter, and units, may be mixed on purpose. */
 export const checkMixedWords: Rule = skill => {

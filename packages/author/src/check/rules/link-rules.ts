@@ -9,6 +9,7 @@ import type { Found, Rule } from './rule.ts'
 const OWN_FOLDER = String.raw`(?:\./)?(?:references|scripts|assets|resources|templates)/`
 /** A path of the skill in inline code, perhaps with arguments behind it. */
 const OWN_PATH = new RegExp(String.raw`^${OWN_FOLDER}[\w./-]*\w\.\w{1,5}(?=$|[\s#:])`)
+const RUNNER = /^(?:node|python3?|bash|sh|tsx|bun|uv run)\s+(?=(?:\.\/)?scripts\/)/
 /** A script that a command in a code block runs. */
 const COMMAND_PATH = /(?<![\w./~$}-])(?:\.\/)?scripts\/[\w./-]*\w\.\w{1,5}\b/g
 /** A line that shows how something could look. */
@@ -46,8 +47,9 @@ export const checkReferences: Rule = async skill => {
     if (!/\.md$/i.test(path) || /^skill\.md$/i.test(path) || IS_SAMPLE.test(path)) continue
     const text = await skill.read(path)
     const { lines, fault } = readMarkdown(text ?? '')
-    if (fault !== undefined || found.length >= MAX_DEAD) continue
+    if (fault !== undefined) continue
     for (const mention of listLinks(lines)) {
+      if (found.length >= MAX_DEAD) return found
       const target = toPath(mention.text)
       if (target === undefined) continue
       const own = join(path, target)
@@ -117,14 +119,15 @@ function findOwner({ given, fields, body }: CheckedSkill, path: string): OtherSk
 /** Lists the paths of the skill that a line names in inline code or runs as a command. */
 function listPaths(skill: CheckedSkill, line: MarkdownLine): readonly Span[] {
   const runs = (text: string): boolean => !/[*{}<>]|\bpath\/to\b/.test(text)
+  const hasScripts = [...skill.files.keys()].some(path => path.startsWith('scripts/'))
   if (line.kind === 'code') {
-    const hasScripts = [...skill.files.keys()].some(path => path.startsWith('scripts/'))
     return hasScripts ? findAll(COMMAND_PATH, line.text).filter(({ text }) => runs(text)) : []
   }
   if (line.kind === 'fence') return []
   return splitInlineCode(line.text).codes.flatMap(({ text, column }) => {
-    const path = OWN_PATH.exec(text)?.[0]
-    return path === undefined || !runs(text) ? [] : { text: path, column }
+    const [runner = ''] = (hasScripts && RUNNER.exec(text)) || []
+    const path = OWN_PATH.exec(text.slice(runner.length))?.[0]
+    return path === undefined || !runs(text) ? [] : { text: path, column: column + runner.length }
   })
 }
 
@@ -183,7 +186,7 @@ function otherCase(mention: Mention, target: string, spelled: string): Found {
     code: 'LINK_CASE',
     message: `the link ${quote(target)} spells the file ${quote(spelled)} in another way`,
     fix: `write ${quote(spelled)}`,
-    edit: replaceTarget('auto', mention, spelled),
+    edit: replaceTarget('auto', mention, toTarget(spelled)),
   }
 }
 
@@ -220,8 +223,18 @@ function deadLink(
       near === undefined
         ? 'add the file, or remove the text that names it'
         : `write ${quote(relative(folder, near))}, or add the file`,
-    ...(path === undefined ? {} : { edit: replaceTarget('offer', mention, path) }),
+    ...(path === undefined
+      ? {}
+      : { edit: replaceTarget('offer', mention, code === 'FILE_MISSING' ? path : toTarget(path)) }),
   }
+}
+
+/** Writes a path as the target of a link. */
+function toTarget(path: string): string {
+  return path
+    .replace(/[%\s()<>#?]/g, encodeURIComponent)
+    .replaceAll('(', '%28')
+    .replaceAll(')', '%29')
 }
 
 /** Returns the path of a file as seen from a folder of the skill. */
