@@ -203,3 +203,13 @@ test('the formats for other programs name the same findings', () => {
       .toSorted(),
   ).toEqual(expected)
 })
+
+test('the formats for other programs escape the names of files', () => {
+  using folder = new TemporaryFolder()
+  folder.write('skills/a b#\u001b\u009b/SKILL.md', MISTAKES)
+  const run = (format: string): string =>
+    stoke(['check', 'skills', '--format', format], { cwd: folder.path }).stdout
+  for (const format of ['github', 'markdown', 'junit', 'sarif', 'json'])
+    expect(run(format)).not.toMatch(/[\u001b\u009b]/)
+  expect(run('sarif')).toContain('"uri": "skills/a%20b%23%1B%C2%9B/SKILL.md"')
+})

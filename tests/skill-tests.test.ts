@@ -312,3 +312,44 @@ test.each([
   const { status, stderr } = stoke(['test', 'invoices', ...words, ...place])
   expect([status, stderr]).toEqual([2, expect.stringContaining(message)])
 })
+
+test('stoke test asks before a revision that was never served goes to a model, and refuses one of another skill', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  await using server = await startModel()
+  const run = async (...args: string[]): Promise<CliRun<TriedAnswer>> => {
+    const model = ['--model', 'test', '--base-url', server.baseUrl]
+    return await stokeBeside<TriedAnswer>(['test', 'invoices', ...model, ...place, '--json', ...args])
+  }
+  const digestOf = (name: string): string => {
+    const { json } = stoke<{ skills: { name: string; revision: string }[] }>(['list', '--json', ...place])
+    return json.skills.find(each => each.name === name)?.revision ?? ''
+  }
+  stoke(['list', '--frozen', ...place])
+  folder.writeSkill('skills/invoices', { description: 'Fills in pages.', body: 'Merge them.' })
+  const held = digestOf('invoices')
+  expect(await run('--revision', held)).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('is not served; to send its catalog text to a model, add --yes'),
+  })
+  expect(server.requests).toEqual([])
+  expect((await run('--revision', held, '--yes')).json.skills).toMatchObject([{ triggers: { passed: 2 } }])
+  expect((await run('--revision', digestOf('images'))).stderr).toMatch(
+    /never a revision of invoices|no longer stored/,
+  )
+})
+
+test('stoke test --answers exits with 1 if an answer lacks something, and --dry-run estimates the answers', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  folder.write(
+    'skills/images/evals/tests.yaml',
+    'ask:\n  - message: Crop it\n    expect: [{ contains: cropped }, { judge: says how }]\n',
+  )
+  await using server = await startModel()
+  const words = ['test', 'images', '--model', 'test', '--base-url', server.baseUrl, '--answers', ...place]
+  const { stdout } = await stokeBeside([...words, '--dry-run'])
+  expect(stdout).toMatch(/the answers, at least: will ask about 4 times \(0 known\)/)
+  expect(server.requests).toEqual([])
+  expect((await stokeBeside(words)).status).toBe(1)
+})

@@ -31,7 +31,7 @@ const RENDERERS: Readonly<
   Record<ReportFormat, (checked: readonly CheckedPath[], version: string) => string>
 > = {
   github: checked => checked.flatMap(({ findings }) => findings.map(renderAnnotation)).join('\n'),
-  sarif: (checked, version) => JSON.stringify(toSarif(checked, version), undefined, 2),
+  sarif: (checked, version) => escapeControls(JSON.stringify(toSarif(checked, version), undefined, 2)),
   junit: renderJunit,
   markdown: renderMarkdown,
 }
