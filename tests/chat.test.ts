@@ -234,6 +234,11 @@ describe('slash commands', () => {
     expect(readFileSync(folder.at('skills/refund/evals/tests.yaml'), 'utf8')).toBe(
       'fires:\n  - Use refund.\n',
     )
+    const missed = await chat([], 'Give the money back.\n/test refund\n/test nobody\n')
+    expect(missed.stderr).toMatch(/fires: .*tests\.yaml\n(?:.*\n)*.*there is no skill "nobody"/)
+    expect(readFileSync(folder.at('skills/refund/evals/tests.yaml'), 'utf8')).toContain(
+      '  - Give the money back.\n',
+    )
     const early = await chat([], '/test\n')
     expect([early.code, early.stderr]).toEqual([0, expect.stringContaining('no skill was loaded')])
   })

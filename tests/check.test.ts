@@ -210,6 +210,6 @@ test('the formats for other programs escape the names of files', () => {
   const run = (format: string): string =>
     stoke(['check', 'skills', '--format', format], { cwd: folder.path }).stdout
   for (const format of ['github', 'markdown', 'junit', 'sarif', 'json'])
-    expect(run(format)).not.toMatch(/[\u001b\u009b]/)
+    expect(run(format)).not.toMatch(/[^\P{Cc}\n]/u)
   expect(run('sarif')).toContain('"uri": "skills/a%20b%23%1B%C2%9B/SKILL.md"')
 })

@@ -282,6 +282,14 @@ describe('checkSkill() leaves ordinary texts alone:', () => {
   })
 })
 
+test('a missing script is found behind the program that runs it', async () => {
+  const files = { 'scripts/a.mjs': '// A.\n' }
+  expect(
+    await check(`${HEAD}Run \`node scripts/a.mjs\`, then \`node scripts/b.mjs X\`.\n`, { files }),
+  ).toEqual(['warning FILE_MISSING 5'])
+  expect(await check(`${HEAD}Run \`node scripts/build.js\` of the project.\n`)).toEqual([])
+})
+
 describe('checkSkill() with a text of an attacker', () => {
   // Each of these made a pattern try all ways to divide the text, which takes longer than any test.
   test.each([

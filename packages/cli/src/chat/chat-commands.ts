@@ -1,6 +1,6 @@
 /** A slash command of the chat itself. */
 export interface ChatCommandHelp {
-  /** The argument as the help shows it; empty if the command has none. */
+  /** The argument as the help shows it, in brackets if it may be missing; empty if the command has none. */
   readonly argument: string
   readonly does: string
 }
@@ -12,7 +12,10 @@ export const CHAT_COMMANDS = {
   reload: { argument: '', does: 'read all sources again' },
   compact: { argument: '', does: 'replace the messages by a summary, and keep the loaded skills' },
   retry: { argument: '', does: 'ask the model again after a failed or interrupted turn' },
-  test: { argument: '', does: 'write the last message into the tests of the skills that it loaded' },
+  test: {
+    argument: '[skill]',
+    does: 'write the last message into the tests of the skills that it loaded, or should load',
+  },
   help: { argument: '', does: 'list what can be typed' },
   quit: { argument: '', does: 'end; the conversation stays stored' },
 } satisfies Readonly<Record<string, ChatCommandHelp>>
@@ -39,7 +42,9 @@ export function findArgumentFault({ name, argument }: ChatCommand): string | und
   const wanted = CHAT_COMMANDS[name].argument
   if (wanted === '')
     return argument === '' ? undefined : `/${name} has no argument, but ${JSON.stringify(argument)} was given`
-  return argument === '' ? `/${name} needs an argument: /${name} ${wanted}` : undefined
+  return argument === '' && !wanted.startsWith('[')
+    ? `/${name} needs an argument: /${name} ${wanted}`
+    : undefined
 }
 
 /** The names that Tab completes. */
@@ -50,9 +55,9 @@ export interface CompletableNames {
   readonly known: readonly string[]
 }
 
-/** Completes a line for `node:readline`: names after a slash, and skill names after `/why`. */
+/** Completes a line for `node:readline`: names after a slash, and skill names after `/why` and `/test`. */
 export function completeLine(line: string, { invocable, known }: CompletableNames): [string[], string] {
-  const asked = /^\s*\/why\s+(.*)$/.exec(line)?.[1]
+  const asked = /^\s*\/(?:why|test)\s+(.*)$/.exec(line)?.[1]
   if (asked !== undefined) return [known.filter(name => name.startsWith(asked)), asked]
   const typed = /^\s*(\/.*)$/.exec(line)?.[1]
   if (typed === undefined) return [[], line]

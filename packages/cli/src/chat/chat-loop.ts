@@ -155,7 +155,7 @@ export class ChatLoop {
       case 'retry':
         return await this.#take({ retry: true })
       case 'test':
-        this.#writeTests()
+        this.#writeTests(command.argument)
         return undefined
       case 'help':
         view.helped(listShownSkills(reader, session.conversation.session))
@@ -167,13 +167,14 @@ export class ChatLoop {
     }
   }
 
-  /** Writes the last message into the tests of the skills that were loaded for it. */
-  #writeTests(): void {
+  /** Writes the last message into the tests of the skills that were loaded for it, or of the skill that was meant. */
+  #writeTests(meant: string): void {
     const { session, skills, view } = this.#options
     const { message, loaded } = session.lastMessage ?? { message: '', loaded: [] }
-    if (loaded.length === 0)
-      view.noted('no skill was loaded for the last message, so there is no test to write')
-    for (const name of loaded) {
+    const names = meant === '' || message === '' ? loaded : [meant]
+    if (names.length === 0)
+      view.noted('no skill was loaded for the last message; name the skill that was meant: /test <skill>')
+    for (const name of names) {
       const path = writeTest(session.reader.current.get(name), { kind: 'fires', message }, skills)
       view.noted(`fires: ${path}`)
     }

@@ -88,6 +88,8 @@ function parseAmount(value: string): number {
 function parsePrice(value: string): TokenPrice {
   const [input = Number.NaN, output = Number.NaN, ...rest] = value.split('/').map(Number)
   if (!(input >= 0 && output >= 0) || rest.length > 0)
-    throw new InvalidArgumentError(`${JSON.stringify(value)} has not the form INPUT/OUTPUT, for example 3/15`)
+    throw new InvalidArgumentError(
+      `${JSON.stringify(value)} is not of the form INPUT/OUTPUT; use for example 3/15`,
+    )
   return { input, output }
 }

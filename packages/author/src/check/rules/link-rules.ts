@@ -35,7 +35,7 @@ interface Mention extends Span {
 export const checkLinks: Rule = skill => {
   if (skill.files.size === 0 || isAboutSkills(skill)) return []
   const { lines, fault } = skill.markdown
-  // If the fences do not pair, nobody knows what is code.
+  // If the fences do not pair, it is unknown which lines are code.
   if (fault !== undefined) return []
   return [...checkLinksOf(skill, lines), ...checkNamedFiles(skill, lines)]
 }
@@ -118,7 +118,7 @@ function findOwner({ given, fields, body }: CheckedSkill, path: string): OtherSk
 
 /** Lists the paths of the skill that a line names in inline code or runs as a command. */
 function listPaths(skill: CheckedSkill, line: MarkdownLine): readonly Span[] {
-  const runs = (text: string): boolean => !/[*{}<>]|\bpath\/to\b/.test(text)
+  const runs = (text: string): boolean => !/[*{}<>]|\bpath\/to\b|script_name/.test(text)
   const hasScripts = [...skill.files.keys()].some(path => path.startsWith('scripts/'))
   if (line.kind === 'code') {
     return hasScripts ? findAll(COMMAND_PATH, line.text).filter(({ text }) => runs(text)) : []
