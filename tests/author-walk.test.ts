@@ -166,7 +166,7 @@ test.skipIf(!hasTmux)(
       FIRST,
       '# Changelog\n\n1. Read `~/.claude/skills/changelog/references/format.md`.\n2. Copy `assets/head.md`.\n',
     )
-    walk.shows('Save it with three mistakes.', broken)
+    walk.shows('Add `references/format.md` with one line, and save `SKILL.md` with three mistakes.', broken)
     const findings = await walk.sees(
       '`stoke dev` shows them.',
       () => walk.save('SKILL.md', broken),

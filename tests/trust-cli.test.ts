@@ -389,6 +389,9 @@ test('stoke log prints author, time and reason of each decision, and every decis
   expect(kit.run('rollback', 'pdf').stdout).toMatch(
     new RegExp(`^pdf is at sha256:${first}[0-9a-f]{56} already;`),
   )
+  // A second undo takes the first back.
+  kit.run('undo', 'pdf', '--yes')
+  expect(kit.listed()).toEqual([['pdf pinned', second]])
   kit.rows('unpin', 'pdf')
   expect(kit.listed()).toEqual([['pdf ok', second]])
   kit.rows('disable', 'pdf')

@@ -1,8 +1,16 @@
 import type { SkillAgent } from '@skillstoke/agent'
+import { defined } from '@skillstoke/core/internal'
 import { generateText, type LanguageModel } from 'ai'
 import type { AnswerTest, Expectation, SkillTests } from '../evals/skill-tests.ts'
-import { type Asked, type JobOptions, type JobReport, runJobs, type TrialJob } from './run-jobs.ts'
-import { addSpent, withoutSpent } from './spending-meter.ts'
+import {
+  type Asked,
+  checkJobOptions,
+  type JobOptions,
+  type JobReport,
+  runJobs,
+  type TrialJob,
+} from './run-jobs.ts'
+import { SpendingMeter } from './spending-meter.ts'
 import type { TrialRun } from './trial.ts'
 import { readCatalog, toJob } from './trigger-trials.ts'
 
@@ -66,8 +74,11 @@ export interface AnswerOptions extends JobOptions, Asked {
  * ```
  */
 export async function runAnswerTrials(tests: SkillTests, options: AnswerOptions): Promise<AnswerTrials> {
-  const { columns, judge, model, repeats = 1, ...rest } = options
-  const asking = await runJobs('runAnswerTrials()', listAnswerJobs(tests, columns), { model, repeats }, rest)
+  const { columns, judge, model, repeats, ...rest } = options
+  checkJobOptions('runAnswerTrials()', defined({ repeats }), rest)
+  const meter = new SpendingMeter(rest)
+  const asked = { model, ...defined({ repeats }) }
+  const asking = await runJobs(listAnswerJobs(tests, columns), asked, rest, meter)
   const rows = tests.answers.map((test, row) => ({
     test,
     columns: asking.runs.slice(row * columns.length, (row + 1) * columns.length),
@@ -80,14 +91,13 @@ export async function runAnswerTrials(tests: SkillTests, options: AnswerOptions)
         .flatMap(run => listQuestions(run, test).map(question => [question, toJudgement(question, judge)])),
     ),
   )
-  const left = { ...rest, ...withoutSpent(rest, asking.report.spent) }
-  const judging = await runJobs('runAnswerTrials()', [...questions.values()], { model }, left)
+  const judging = await runJobs([...questions.values()], { model }, rest, meter)
   const verdicts = new Map([...questions.keys()].map((key, index) => [key, judging.runs[index]?.[0]?.text]))
   return {
     ...judging.report,
     ...asking.report,
     known: asking.report.known + judging.report.known,
-    spent: addSpent(asking.report.spent, judging.report.spent),
+    spent: meter.spent,
     skill: tests.skill,
     columns: columns.map(({ name }) => name),
     rows: rows.map(({ test, columns: own }) => ({

@@ -70,6 +70,15 @@ const KNOWN: KnownOptions<JobOptions & Pick<Asked, 'repeats'>> = {
   ...{ concurrency: whole(1), maxCalls: whole(0), maxCost: number(0), repeats: whole(1) },
 }
 
+/** @throws {SkillError} INVALID_OPTION */
+export function checkJobOptions(
+  caller: string,
+  { repeats = 1 }: Pick<Asked, 'repeats'>,
+  options: JobOptions,
+): void {
+  checkOptions(caller, { ...options, repeats }, KNOWN)
+}
+
 interface PlannedRun {
   readonly job: TrialJob
   readonly key: string
@@ -111,19 +120,17 @@ export function estimateJobs(
 /**
  * Sends each job whose runs are unknown. Keeps each run at once, so that an interrupted run loses nothing. Returns the runs of
  * each job.
- * @param caller the public function whose options these are
+ * @param meter counts the calls of several stages together
  */
 export async function runJobs(
-  caller: string,
   jobs: readonly TrialJob[],
   asked: Asked,
   options: JobOptions,
+  meter: SpendingMeter = new SpendingMeter(options),
 ): Promise<{ readonly runs: readonly (readonly TrialRun[])[]; readonly report: JobReport }> {
-  checkOptions(caller, { ...options, repeats: asked.repeats ?? 1 }, KNOWN)
   const { store, signal, concurrency = CONCURRENCY, onProgress } = options
   const planned = planRuns(jobs, asked, store)
   const wanted = planned.filter(({ run }) => run === undefined)
-  const meter = new SpendingMeter(options)
   let done = 0
   let end: Pick<JobReport, 'stopped' | 'error'> = {}
   const tell = (): void => onProgress?.({ done, of: wanted.length })

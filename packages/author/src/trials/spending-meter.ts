@@ -71,22 +71,3 @@ export function withCost(spent: Omit<Spent, 'cost'>, price: TokenPrice | undefin
   if (price === undefined) return spent
   return { ...spent, cost: (spent.inputTokens * price.input + spent.outputTokens * price.output) / 1_000_000 }
 }
-
-/** Returns the caps for what follows. */
-export function withoutSpent({ maxCalls, maxCost, price }: SpendingCaps, spent: Spent): SpendingCaps {
-  return {
-    ...(maxCalls === undefined ? {} : { maxCalls: Math.max(0, maxCalls - spent.calls) }),
-    ...(maxCost === undefined ? {} : { maxCost: Math.max(0, maxCost - (spent.cost ?? 0)) }),
-    ...(price === undefined ? {} : { price }),
-  }
-}
-
-/** Returns the sum of what several runs spent. */
-export function addSpent(a: Spent, b: Spent): Spent {
-  return {
-    calls: a.calls + b.calls,
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    ...(a.cost === undefined ? {} : { cost: a.cost + (b.cost ?? 0) }),
-  }
-}

@@ -1,7 +1,14 @@
 import type { SkillAgent } from '@skillstoke/agent'
 import type { SkillTests, TriggerTest } from '../evals/skill-tests.ts'
 import { toInterval } from './interval.ts'
-import { type Asked, type JobOptions, type JobReport, runJobs, type TrialJob } from './run-jobs.ts'
+import {
+  type Asked,
+  checkJobOptions,
+  type JobOptions,
+  type JobReport,
+  runJobs,
+  type TrialJob,
+} from './run-jobs.ts'
 import { runTrial, type Trial } from './trial.ts'
 
 /** Who is asked, and how often. */
@@ -85,7 +92,8 @@ export async function runTriggerTrials(
   asked: AskedModel,
   options: JobOptions,
 ): Promise<TriggerTrials> {
-  const { runs, report } = await runJobs('runTriggerTrials()', listTriggerJobs(tests, asked), asked, options)
+  checkJobOptions('runTriggerTrials()', asked, options)
+  const { runs, report } = await runJobs(listTriggerJobs(tests, asked), asked, options)
   const trials = labelled(tests).map((test, index): TriggerTrial => {
     const own = runs[index] ?? []
     const loads = own.filter(({ loaded }) => loaded.includes(tests.skill)).length

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { countTextEntry } from '@skillstoke/author/internal'
 import { parseSkill, type TokenCounter } from '@skillstoke/core'
-import { quote } from '@skillstoke/core/internal'
+import { isInside, quote } from '@skillstoke/core/internal'
 import { runGit } from '../skills/run-git.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 
@@ -51,10 +51,6 @@ export async function readChanges(revision: string, folder: string): Promise<Cha
       return { before: countOf(file, old, count), after: countOf(file, text, count) }
     },
   }
-}
-
-function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder + sep)
 }
 
 /** Returns settings that switch off the filters of a repository, because filters are programs. */

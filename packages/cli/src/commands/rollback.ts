@@ -43,7 +43,9 @@ export async function rollback(
   let wanted = revision
   if (asks || dryRun) {
     await refuseLink(name, revision, skills)
-    const plan = await skills.history.planRollback(name, revision)
+    let plan = await skills.history.planRollback(name, revision)
+    // The revision before the newest text may be the one that is pinned already.
+    if (mustAsk && plan.how === 'unchanged') plan = await skills.history.planRollback(name, '-1')
     const lines = await describePlan(name, plan, toAnswering(skills, config))
     if (dryRun || plan.how === 'unchanged') return { json: plan, text: () => lines }
     const at = (await skills.history.log(name)).find(step => step.revision === plan.to)?.at

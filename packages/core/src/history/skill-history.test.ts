@@ -376,19 +376,6 @@ describe('rollback()', () => {
     expect((await it.log())[0]).toBe('live rollback somebody r')
   })
 
-  test('a second rollback of a pinned skill takes the first back, even if its folder has a newer text', async () => {
-    await using it = await open()
-    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
-    const { revision } = it.skills.current.get('pdf')
-    await it.skills.review.pin('pdf', { revision })
-    await it.put('/s/pdf/SKILL.md', text('pdf', 'Third.'))
-    expect(await it.skills.history.rollback('pdf')).toMatchObject({ from: revision, how: 'pinned' })
-    expect(await it.body()).toBe('First.')
-    await it.skills.delivered()
-    expect(await it.skills.history.rollback('pdf')).toMatchObject({ to: revision })
-    expect(await it.body()).toBe('Second.')
-  })
-
   test('rollback() does not overwrite a text that was written since the last scan', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))

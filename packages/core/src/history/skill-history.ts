@@ -212,9 +212,8 @@ export class SkillHistory {
   ): Promise<RollbackOutcome & { readonly found: Known }> {
     const found = await this.#find(target)
     const { place, name, source, isGone, serving, newest = serving } = found
+    const to = await this.#findRollback(found, revision, read)
     const isPinned = this.#options.decisions.find(place)?.pinned !== undefined
-    // A newer text does not matter while another revision is pinned.
-    const to = await this.#findRollback(isPinned ? { ...found, newest: serving } : found, revision, read)
     const isWritten = this.#options.restorer.isWritable(place) && !isPinned
     if (!isWritten && isGone)
       throw new SkillError(

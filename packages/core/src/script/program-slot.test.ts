@@ -4,12 +4,13 @@ import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { FileSource } from '../source/file-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
+import { FakeClock } from '../testing/index.ts'
 import type { ScriptScan, ScriptText, SkillCommand } from './command.ts'
 import type { LoadedProgram, ProgramLoad, ScriptProgram, ScriptRunner } from './script-runner.ts'
 
 /** A runner in which each command returns the text of its script. */
 class TextRunner implements ScriptRunner {
-  onScan: (text: string) => void = () => undefined
+  onScan: (text: string) => unknown = () => undefined
 
   async containment(): Promise<{ kind: 'sandbox'; detail: string }> {
     return { kind: 'sandbox', detail: 'a test' }
@@ -17,7 +18,7 @@ class TextRunner implements ScriptRunner {
 
   async scan(skill: string, files: readonly ScriptText[]): Promise<ScriptScan> {
     const scripts = files.filter(({ path }) => path.startsWith('scripts/'))
-    for (const { text } of scripts) this.onScan(text)
+    for (const { text } of scripts) await this.onScan(text)
     const commands = scripts.map(({ path, digest }) => ({
       ...toCommand(skill, path, digest),
       exportName: 'go',
@@ -67,10 +68,25 @@ const files = new MemoryFileSystem({
   '/skills/pdf/scripts/go.js': 'old',
 })
 
-async function open(store: MemorySkillStore, scripts: TextRunner): Promise<SkillRuntime> {
+async function open(store: MemorySkillStore, scripts: TextRunner, clock?: FakeClock): Promise<SkillRuntime> {
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills' })
-  return await createSkillRuntime({ sources: [source], state: { store }, scripts })
+  const given = clock === undefined ? {} : { clock }
+  return await createSkillRuntime({ sources: [source], state: { store }, scripts, ...given })
 }
+
+test('a call waits for the first code of a skill, however long its scan takes', async () => {
+  const clock = new FakeClock()
+  const runner = new TextRunner()
+  const scan = Promise.withResolvers<void>()
+  runner.onScan = () => scan.promise
+  const opening = open(new MemorySkillStore(), runner, clock)
+  await clock.advance(5_000)
+  await using skills = await opening
+  const call = skills.scripts.execute('pdf.go')
+  await clock.advance(60_000)
+  scan.resolve()
+  expect((await call).value).toBe('old')
+})
 
 test('after a failure of the machine, ProgramSlot tries again to load the newest code, even if older code has answered a call', async () => {
   const store = new MemorySkillStore()

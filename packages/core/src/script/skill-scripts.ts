@@ -315,6 +315,8 @@ export class SkillScripts {
     const skill = this.#get(name)
     const slot = this.#slots.want(skill)
     const waited = await waitAtMost(this.#options.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
+    // Without older code, only the new code can say which commands exist.
+    if (waited === LATE && slot?.loaded === undefined) await slot?.ready()
     const known = slot?.commands.find(each => each.name === command)
     // Slow new code must not delay a call that the older code can answer.
     const serving = waited === LATE ? slot?.loaded : undefined
