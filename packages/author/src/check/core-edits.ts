@@ -48,7 +48,7 @@ function deleteBefore({ text }: CheckedSkill): FindingEdit | undefined {
   return { kind: isBlank ? 'auto' : 'offer', title, edits: [{ start, end, text: '' }] }
 }
 
-const WRAPPER = /^(?:`{3,}|~{3,}|-{4,})[\w-]*\s*$/
+const WRAPPER = /^(?:`{3,}|~{3,}|-{4,})(?:\w[\w-]*)?\s*$/
 const CLOSING = /^(?:`{3,}|~{3,}|-{3,})\s*$/
 
 /** Removes a code fence around the fields or the file, or writes "---" instead of a fence or a longer line. */
@@ -87,7 +87,7 @@ function quoteValue(
   kind: FindingEdit['kind'],
 ): FindingEdit | undefined {
   const line = skill.head[(finding.line ?? 1) - 1] ?? ''
-  const match = /^(\s*[\w-]+:[ \t]+)(\S.*?)\s*$/.exec(line)
+  const match = /^(\s*[\w-]+:[ \t]+)(\S.*)$/.exec(line.trimEnd())
   if (match === null || isDeciding(finding, skill)) return undefined
   const [, key = '', value = ''] = match
   if (IS_QUOTED.test(value)) return undefined

@@ -17,7 +17,7 @@ export function complete({ document, path, skill }: OpenDocument, position: Posi
       : /^[\w-]*$/.test(typed)
         ? completeFields(line.fields)
         : completeValues(line.field)
-  const word = /[^\s`(,:[\]"']*$/.exec(typed)?.[0] ?? ''
+  const word = typed.split(/[\s`(,:[\]"']/).at(-1) ?? ''
   const start = { ...position, character: position.character - word.length }
   return items.map(({ insertText, ...item }) => ({
     ...item,

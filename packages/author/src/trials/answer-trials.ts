@@ -197,7 +197,7 @@ function findObjection(verdict: string): readonly string[] {
 
 /** Whether an answer is JSON, perhaps in a code block, that contains a value. */
 function containsJson(text: string, value: unknown): boolean {
-  const [, block] = /```(?:json)?\s*\n([\s\S]*?)\n```/.exec(text) ?? []
+  const [, block] = /```(?:json)?[ \t]*\n([\s\S]*?)\n```/.exec(text) ?? []
   try {
     return contains(JSON.parse(block ?? text), value)
   } catch {

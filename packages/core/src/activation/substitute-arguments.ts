@@ -43,8 +43,11 @@ function toText(field: unknown, around: (item: unknown) => string = String): str
   return typeof field === 'string' ? field : ''
 }
 
+/** A longer hint is no hint, and takes the pattern too long. */
+const MAX_HINT = 2_000
+
 function parseHint(hint: unknown): readonly ArgumentHint[] {
-  const text = toText(hint, item => `[${String(item)}]`)
+  const text = toText(hint, item => `[${String(item)}]`).slice(0, MAX_HINT)
   return [...text.matchAll(/([[<])([A-Za-z][\w-]*)([^\]>]*)[\]>]/g)].map(([, open, name = '', rest = '']) => {
     const choices = rest.includes('|') ? `${name}${rest}`.split('|').map(choice => choice.trim()) : []
     const description = rest.replace(/^[\s:=-]+/, '').trim()

@@ -126,9 +126,16 @@ function toUv(args: readonly string[], bytes: Uint8Array): Interpreter {
   return { kind: 'program', names: ['uv'], args: args.toSpliced(at + 1, 0, '--offline') }
 }
 
+/** Characters of a script that are searched. Packages that are listed behind them do not load, because uv is offline. */
+const MAX_METADATA = 65_536
+
 /** Returns the packages that the inline metadata of a Python script lists; see PEP 723. */
 function findPackages(text: string): readonly string[] {
-  const [, block = ''] = /^# \/\/\/ script\s*$((?:\r?\n#(?: .*)?$)+?)\r?\n# \/\/\/\s*$/m.exec(text) ?? []
+  const lines = text.slice(0, MAX_METADATA).split(/\r?\n/)
+  const start = lines.findIndex(line => line.trimEnd() === '# /// script')
+  const below = start === -1 ? [] : lines.slice(start + 1)
+  const end = below.findIndex(line => !/^#(?: |$)/.test(line))
+  const block = below.slice(0, end === -1 ? below.length : end).join('\n')
   const toml = block.replace(/^# ?/gm, '').replace(/("[^"\r\n]*"|'[^'\r\n]*')|#.*/g, '$1')
   const [, list = ''] =
     /^\s*["']?dependencies["']?\s*=\s*\[((?:"[^"]*"|'[^']*'|[^\]"'])*)\]/m.exec(toml) ?? []

@@ -142,7 +142,7 @@ export const checkClaudeCode: Rule = (skill, { profiles }) => {
         ]
       : []
   const unknown = allowedTools
-    .map(tool => tool.replace(/\(.*$/, ''))
+    .map(tool => tool.split('(', 1).join())
     .filter(tool => !tool.startsWith('mcp__') && !CLAUDE_TOOLS.includes(tool) && /^\w+$/.test(tool))
   return [
     ...cut,

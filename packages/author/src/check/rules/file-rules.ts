@@ -224,7 +224,8 @@ function listImports(text: string): readonly { readonly name: string; readonly l
   // Text in triple quotes is no code.
   const code = text.replace(/"""[\s\S]*?"""|'''[\s\S]*?'''/g, quoted => quoted.replace(/[^\n]/g, ''))
   return code.split('\n').flatMap((line, index) => {
-    const [, from, names] = /^(?:from ([A-Za-z_]\w*)[\w.]* import\b|import ([\w., ]+))/.exec(line) ?? []
+    const [, from, names] =
+      /^(?:from ([A-Za-z_]\w*)(?:\.[\w.]*)? import\b|import ([\w., ]+))/.exec(line) ?? []
     const found = from === undefined ? (names ?? '').split(',') : [from]
     return found
       .map(name => name.trim().split(/[.\s]/)[0] ?? '')

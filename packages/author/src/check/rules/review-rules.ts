@@ -11,7 +11,7 @@ const BINARY = /\.(?:exe|dll|so|dylib|bin|o|a|class|pyc|wasm|node)$/i
 export const reviewSkill: Rule = async (skill, { profiles }) => {
   if (!profiles.includes('review')) return []
   const found: Found[] = []
-  if (skill.fields.allowedTools.some(tool => /^Bash(?:\(\s*\*?\s*\))?$/.test(tool)))
+  if (skill.fields.allowedTools.some(tool => /^Bash(?:\(\s*(?:\*\s*)?\))?$/.test(tool)))
     found.push({
       code: 'TOOLS_BASH_ALL',
       line: skill.lineOf('allowed-tools'),
