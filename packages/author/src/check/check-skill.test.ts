@@ -327,3 +327,24 @@ test('an edit belongs to the text that was checked', async () => {
   expect(digests).toEqual([expect.stringMatching(/^sha256:/), expect.stringMatching(/^sha256:/)])
   expect(new Set(digests).size).toBe(2)
 })
+
+test.each([
+  ['a tool behind a hidden character', 'allowed\u200b-tools: Bash'],
+  ['a tool behind a hidden character at the start', '\u200ballowed-tools: Bash'],
+  ['a skill that hides itself', 'disable-model\u200b-invocation: true'],
+  ['a skill that people cannot invoke', 'user-\u200binvocable: false'],
+  ['a line that would end the fields', '-\u200b--\nallowed-tools: Bash'],
+])('no edit is offered that changes %s', async (_what, line) => {
+  const text = `---\nname: vat-report\ndescription: Creates reports. Use when a quarter ends.\n${line}\n---\nText.\n`
+  const findings = await checkSkill(toSkill({ 'SKILL.md': text }))
+  expect(findings.filter(({ code }) => code === 'HIDDEN_TEXT')).not.toEqual([])
+  expect(findings.flatMap(({ edit }) => edit ?? [])).toEqual([])
+})
+
+test('fields in a code fence are repaired only if they give no right', async () => {
+  const fenced = (line: string): string =>
+    `\`\`\`yaml\nname: vat-report\ndescription: Creates reports. Use when a quarter ends.\n${line}\`\`\`\nText.\n`
+  const offersOf = async (line: string): Promise<number> =>
+    (await checkSkill(toSkill({ 'SKILL.md': fenced(line) }))).filter(({ edit }) => edit !== undefined).length
+  expect([await offersOf(''), await offersOf('allowed-tools: Bash\n')]).toEqual([1, 0])
+})

@@ -1,7 +1,7 @@
 import { type Diagnostic, validateSkill } from '@skillstoke/core'
 import { checkOptions, findNearest, type KnownOptions, quote } from '@skillstoke/core/internal'
 import { CheckedSkill, type SkillToCheck } from './checked-skill.ts'
-import { findCoreEdit } from './core-edits.ts'
+import { findCoreEdit, keepsRights } from './core-edits.ts'
 import type { Finding } from './finding.ts'
 import {
   CHECKS,
@@ -140,8 +140,15 @@ function toFinding(reported: Reported | Diagnostic, skill: CheckedSkill): Findin
   const isOwn = reported.code in CHECKS || reported.path !== skill.given.path
   const edit = isOwn ? undefined : findCoreEdit(reported as Diagnostic, skill)
   const offered = edit ?? ('edit' in reported ? reported.edit : undefined)
-  if (offered === undefined) return withPage(reported)
+  const isSafe = offered !== undefined && (reported.path !== skill.given.path || keepsRights(skill, offered.edits))
+  if (!isSafe) return withPage(withoutEdit(reported))
   return withPage({ ...reported, edit: { ...offered, digest: offered.digest ?? skill.digest } })
+}
+
+function withoutEdit(reported: Reported | Diagnostic): Reported | Diagnostic {
+  if (!('edit' in reported)) return reported
+  const { edit: _edit, ...rest } = reported
+  return rest
 }
 
 function withPage(reported: Reported | Diagnostic): Finding {
@@ -164,6 +171,8 @@ export function toFindings(
 /** A single zero-width character is invisible, but cannot hide a sentence. A reader of somebody else's skill wants to know it. */
 const LONE_ZERO_WIDTH = /^U\+(?:200[BCD]|2060|FEFF): /
 
+const LOUDNESS: readonly (Severity | 'off')[] = ['off', 'info', 'warning', 'error']
+
 /** Returns the finding with its severity, or nothing if the check is off. */
 function withSeverity(
   finding: Finding,
@@ -172,9 +181,10 @@ function withSeverity(
   const { code, severity: usual } = finding
   const severity = severityOf(code, usual, profiles)
   const wanted = severities[code]
-  // A configuration may be part of somebody else's repository, so it makes these findings only louder.
+  // A configuration may be part of a downloaded repository, so it makes these findings only louder.
   const isFixed = severity === 'error' || !mayBeIgnored(code, usual)
-  const chosen = wanted === undefined || (isFixed && wanted !== 'error') ? severity : wanted
+  const isLouder = wanted !== undefined && LOUDNESS.indexOf(wanted) > LOUDNESS.indexOf(severity)
+  const chosen = wanted === undefined || (isFixed && !isLouder) ? severity : wanted
   return chosen === 'off' ? [] : [{ ...finding, severity: chosen }]
 }
 

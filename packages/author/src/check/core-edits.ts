@@ -18,19 +18,15 @@ export function findCoreEdit(finding: Diagnostic, skill: CheckedSkill): FindingE
     case 'VALUE_CUT_BY_COMMENT':
       return quoteValue(finding, skill, 'offer')
     case 'HIDDEN_TEXT':
-      return isInHead(finding, skill) && isDeciding(finding, skill) ? undefined : deleteHidden(finding, skill)
+      return deleteHidden(finding, skill)
     default:
       return undefined
   }
 }
 
-/** Fields that decide who sees a skill or what it may do. No edit changes them, not even their quotes. */
+/** Fields that decide who sees a skill or what it may do. Not even their quotes are changed. */
 const DECIDING =
   /^\s*["']?(?:allowed-tools|disallowed-tools|disable-model-invocation|user-invocable|capabilities|hooks)\b/i
-
-function isInHead({ line = 1 }: Diagnostic, { bodyLine }: CheckedSkill): boolean {
-  return line < bodyLine
-}
 
 function isDeciding({ line = 1 }: Diagnostic, { head }: CheckedSkill): boolean {
   // A value may continue on further lines, so the field is the last line above that is not indented.
@@ -108,6 +104,23 @@ function servesTheSame(skill: CheckedSkill, edits: readonly TextEdit[]): boolean
   }
   const after = read(edits)
   return after !== '' && after === read([])
+}
+
+/** Whether edits of SKILL.md leave everything as it is that decides who sees the skill or what it may do. */
+export function keepsRights(skill: CheckedSkill, edits: readonly TextEdit[]): boolean {
+  const bodyStart = skill.text.length - skill.body.length
+  if (skill.isReadable && edits.every(({ start }) => start >= bodyStart)) return true
+  const [before, after] = [parseEdited(skill, []), parseEdited(skill, edits)]
+  if (!after.ok) return !before.ok
+  const { name, allowedTools, metadata, extra } = after.value
+  if (before.ok) {
+    const { value } = before
+    const [a, b] = [[name, allowedTools, metadata, extra], [value.name, value.allowedTools, value.metadata, value.extra]]
+    return JSON.stringify(a) === JSON.stringify(b)
+  }
+  // A broken skill has no rights yet.
+  const isPlain = Object.keys(metadata ?? {}).every(key => !key.startsWith('skillstoke'))
+  return isPlain && (allowedTools ?? []).length === 0 && Object.keys(extra).length === 0
 }
 
 function parseEdited(

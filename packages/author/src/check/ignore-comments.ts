@@ -8,7 +8,7 @@ export interface IgnoreComment {
   readonly column: number
 }
 
-const COMMENT = /<!--\s*stoke-ignore\s+([A-Z][A-Z_]+)\s*(?::[^>]{0,300})?-->/g
+const COMMENT = /<!--\s*stoke-ignore\s+([A-Z][A-Z_]+)\s*(?::[^>]{0,1000})?-->/g
 /** More comments than an author writes. */
 const MAX_COMMENTS = 100
 

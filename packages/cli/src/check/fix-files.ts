@@ -41,7 +41,8 @@ export function planFixes(
 function isLinked(path: string): boolean {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) return true
   const folder = dirname(path)
-  return folder !== path && !existsSync(join(folder, 'SKILL.md')) && isLinked(folder)
+  const isSkill = ['SKILL.md', 'skill.md'].some(name => existsSync(join(folder, name)))
+  return folder !== path && !isSkill && isLinked(folder)
 }
 
 /** Leaves out edits that overlap an earlier one. The next run applies them. */

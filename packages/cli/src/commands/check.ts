@@ -51,6 +51,8 @@ export async function check(config: Config, flags: CheckFlags, paths: readonly s
   const asked =
     paths.length > 0 ? paths.map(path => toFolder(path, config)) : config.roots.map(({ path }) => path)
   if (flags.dryRun === true && flags.fix !== true) throw new UsageError('--dry-run needs --fix')
+  if (flags.fix === true && asked.includes('-'))
+    throw new UsageError('--fix writes files, so it cannot correct standard input')
   const run = async (): Promise<readonly Verdict[]> =>
     await selectChanged(await checkAll(asked, paths.length > 0, options, flags), flags.since)
   let verdicts = await run()

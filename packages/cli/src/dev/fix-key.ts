@@ -34,8 +34,9 @@ export class FixKey {
     if (planned.length > written.length + faults.length)
       this.#print('a file changed in the meantime, so it was left as it is')
     if (planned.length > 0) return
-    const offer = findings.find(({ edit }) => edit?.kind === 'offer')
-    const [file] = offer === undefined ? [] : planFixes([offer], ['offer'])
+    const offers = findings.filter(({ edit }) => edit?.kind === 'offer')
+    const found = offers.values().map(offer => ({ offer, file: planFixes([offer], ['offer'])[0] }))
+    const { offer, file } = found.find(each => each.file !== undefined) ?? {}
     if (file === undefined)
       this.#print(
         findings.length === 0 ? 'there are no findings' : 'no edit corrects the findings that are left',

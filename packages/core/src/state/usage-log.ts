@@ -20,6 +20,8 @@ export interface UsageCount {
 const DAY_MS = 24 * 60 * 60 * 1000
 /** Number of days with uses that are kept. */
 const KEPT_DAYS = 90
+/** The words of a search are private, so the counts of rare users do not stay for ever. */
+const MAX_AGE_DAYS = 365
 /** Clients choose names and words, so they could fill the disk. */
 const MAX_ROWS_PER_DAY = 5_000
 const MAX_TEXT = 200
@@ -44,8 +46,8 @@ const ADD = `UPDATE usage SET count = count + 1
 const INSERT = `INSERT INTO usage (count, day, kind, name, revision, client)
   SELECT 1, ?, ?, ?, ?, ? WHERE (SELECT count(*) FROM usage WHERE day = ?) < ${MAX_ROWS_PER_DAY}`
 
-// Counts days and not time, because one wrong clock would otherwise remove everything.
-const FORGET = `DELETE FROM usage WHERE day NOT IN
+// Mostly counts days and not time, because a wrong clock would otherwise remove everything.
+const FORGET = `DELETE FROM usage WHERE day < ? OR day NOT IN
   (SELECT DISTINCT day FROM usage ORDER BY day DESC LIMIT ${KEPT_DAYS})`
 
 /** Opens the counts of a state directory. @throws {SkillError} IO_FAILED when the directory cannot be used */
@@ -71,7 +73,7 @@ export class UsageLog {
     try {
       if (this.#database.run(ADD, ...values) > 0) return
       this.#database.run(INSERT, ...values, day)
-      this.#database.run(FORGET)
+      this.#database.run(FORGET, this.#dayBefore(MAX_AGE_DAYS))
     } catch (thrown) {
       if (!cannotWrite(thrown)) throw thrown
     }

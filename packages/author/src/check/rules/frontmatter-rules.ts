@@ -34,8 +34,7 @@ export const checkSecondBlock: Rule = skill => {
 /** Reports fields whose name is near to a known one. */
 export const checkFieldNames: Rule = skill =>
   // The fields of a broken skill are only lines.
-  skill.head.flatMap(line => {
-    const key = /^[\w-]+(?=\s*:)/.exec(line)?.[0] ?? ''
+  [...new Set(skill.head.map(line => /^[\w-]+(?=\s*:)/.exec(line)?.[0] ?? ''))].flatMap(key => {
     if (KNOWN_FIELDS.includes(key) || key.includes('.') || key.length < 4) return []
     const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '')
     const near = KNOWN_FIELDS.find(field => plain(field) === plain(key)) ?? findNearest(key, KNOWN_FIELDS)
