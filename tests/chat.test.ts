@@ -239,8 +239,11 @@ describe('slash commands', () => {
     expect(readFileSync(folder.at('skills/refund/evals/tests.yaml'), 'utf8')).toContain(
       '  - Give the money back.\n',
     )
-    const early = await chat([], '/test\n')
-    expect([early.code, early.stderr]).toEqual([0, expect.stringContaining('no skill was loaded')])
+    const early = await chat([], '/test refund\n/refund\n/test\n')
+    expect([early.code, early.stderr]).toEqual([
+      0,
+      expect.stringMatching(/there is no message yet[\s\S]*a message that names the skill itself is no test/),
+    ])
   })
 
   test('/test writes to no link, and to no skill of somebody else', async () => {

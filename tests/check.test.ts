@@ -1,8 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, utimesSync } from 'node:fs'
-import { dirname } from 'node:path'
+import {
+  chmodSync,
+  existsSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { stoke } from './fixtures/cli.ts'
+import { type CliRun, stoke } from './fixtures/cli.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 interface Checked {
@@ -70,11 +78,27 @@ test('stoke check --fix corrects only what changes no served text, and keeps the
 
 test('stoke check --fix writes through no link', () => {
   using folder = open()
-  const outside = folder.write('outside.md', MISTAKES)
-  folder.write('skills/linked/rates.md', 'Rates.\n')
-  symlinkSync(outside, folder.at('skills/linked/SKILL.md'))
-  stoke(['check', 'skills', '--fix', '--link-root', folder.path], { cwd: folder.path })
-  expect(readFileSync(outside, 'utf8')).toBe(MISTAKES)
+  const shared = folder.write('skills/shared.md', MISTAKES)
+  folder.write('skills/linked/references/rates.md', 'Rates.\n')
+  symlinkSync('../shared.md', folder.at('skills/linked/SKILL.md'))
+  const { json } = stoke<Checked[]>(['check', 'skills', '--json'], { cwd: folder.path })
+  expect(codes(json.filter(({ path }) => path === 'skills/linked'))).toContain('LINK_CASE')
+  const { status, stdout } = stoke(['check', 'skills', '--fix'], { cwd: folder.path })
+  expect([status, stdout]).toEqual([1, expect.stringContaining('corrected 2 findings in 1 file')])
+  expect(readFileSync(shared, 'utf8')).toBe(MISTAKES)
+})
+
+test('stoke check refuses to correct standard input, and suggests the name of a skill', () => {
+  using folder = open()
+  const at = { cwd: folder.path, env: { HOME: folder.path } }
+  expect(stoke(['check', '-', '--fix'], { ...at, input: MISTAKES })).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('--fix writes files'),
+  })
+  expect(stoke(['check', 'tome'], at)).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('there is no skill "tome"; did you mean "tone"?'),
+  })
 })
 
 test('stoke check without a path checks the roots, and names what is missing', () => {
@@ -118,39 +142,100 @@ test('--max-warnings, --strict and --budget decide the exit code', () => {
   expect([run(), run('--strict')]).toEqual([0, 1]) // no text names references/rates.md
 })
 
+const runGit = (cwd: string, ...words: readonly string[]): string =>
+  execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...words], { cwd, encoding: 'utf8' })
+
+function commitAll(cwd: string): void {
+  runGit(cwd, 'init', '--quiet')
+  runGit(cwd, 'add', '.')
+  runGit(cwd, 'commit', '--quiet', '-m', 'all')
+}
+
 test('stoke check --since checks only what changed since a revision, and prints the tokens', () => {
   using folder = open()
-  const git = (...words: string[]): string =>
-    execFileSync('git', ['-C', folder.path, ...words], { encoding: 'utf8' })
-  git('init', '--quiet')
-  git('add', '.')
-  git('-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '--quiet', '-m', 'one')
+  commitAll(folder.path)
   const run = (): readonly Checked[] =>
     stoke<Checked[]>(['check', 'skills', '--since', 'HEAD', '--json'], { cwd: folder.path }).json
   expect(run()).toEqual([])
   folder.write('skills/tone/SKILL.md', skillText('tone', { description: GOOD, body: 'Be kind and short.' }))
   expect(run()).toMatchObject([{ path: 'skills/tone', tokens: { after: { body: 5 } } }])
-  // A filter of the repository is a program, which a check must not start.
-  folder.write('.gitattributes', '* filter=own\n')
-  git('config', 'filter.own.clean', `touch ${folder.at('started')}; cat`)
-  utimesSync(folder.at('skills/vat/SKILL.md'), 1, 1)
-  expect(run()).toHaveLength(1)
-  expect(existsSync(folder.at('started'))).toBe(false)
   // The repository is the one of the checked folder.
   symlinkSync(folder.at('skills'), folder.at('linked'))
   const elsewhere = { cwd: dirname(folder.path) }
   expect(stoke(['check', folder.at('linked/tone'), '--since', 'HEAD'], elsewhere).stdout).toContain('tokens')
-  using outside = new TemporaryFolder()
-  outside.writeSkill('skills/tone', {})
-  expect(stoke(['check', 'skills', '--since', 'HEAD'], { cwd: outside.path })).toMatchObject({
-    status: 2,
-    stderr: expect.stringContaining('is in none'),
-  })
   const unknown = stoke(['check', 'skills', '--since', 'nothing'], { cwd: folder.path })
   expect([unknown.status, unknown.stderr]).toEqual([
     2,
-    expect.stringContaining('git knows no revision "nothing"'),
+    expect.stringContaining('git knows no revision "nothing" here'),
   ])
+})
+
+test('stoke check --since keeps what git cannot know', () => {
+  using folder = open()
+  commitAll(folder.path)
+  const run = (...words: readonly string[]): CliRun<Checked[]> =>
+    stoke<Checked[]>(['check', ...words, '--since', 'HEAD', '--json'], {
+      cwd: folder.path,
+      env: { HOME: folder.at('home') },
+    })
+  expect(run('skills', 'missing').json).toMatchObject([{ path: 'missing', valid: false }])
+  expect(codes(run('skills', '--budget', '20').json)).toEqual(['CATALOG_TOO_LARGE'])
+  runGit(folder.path, 'mv', 'skills/tone/SKILL.md', 'skills/tone/Skill.md')
+  expect(codes(run('skills').json)).toEqual(['SKILL_FILE_MISSING'])
+  // A default folder in no repository is not checked, but a named one must be in one.
+  using outside = new TemporaryFolder()
+  outside.writeSkill('skills/tone', {})
+  const at = { cwd: outside.path, env: { HOME: outside.path } }
+  expect(stoke(['check', '--since', 'HEAD'], at).status).toBe(0)
+  expect(stoke(['check', 'skills', '--since', 'HEAD'], at)).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('is in none'),
+  })
+})
+
+test('before the first commit, everything changed since HEAD', () => {
+  using folder = open()
+  runGit(folder.path, 'init', '--quiet')
+  const { json } = stoke<Checked[]>(['check', 'skills', '--since', 'HEAD', '--json'], { cwd: folder.path })
+  expect(json).toHaveLength(2)
+})
+
+test('stoke check --since starts no program of a repository, also not of a submodule', () => {
+  using folder = open()
+  using other = open()
+  commitAll(other.path)
+  commitAll(folder.path)
+  runGit(
+    folder.path,
+    '-c',
+    'protocol.file.allow=always',
+    'submodule',
+    '--quiet',
+    'add',
+    other.path,
+    'skills/theirs',
+  )
+  runGit(folder.path, 'commit', '--quiet', '-m', 'submodule')
+  for (const path of [folder.path, folder.at('skills/theirs')]) {
+    writeFileSync(join(path, '.gitattributes'), '* filter=own diff=own\n')
+    runGit(path, 'config', 'filter.own.clean', `touch ${folder.at('started')}; cat`)
+    runGit(path, 'config', 'filter.own.process', `touch ${folder.at('started')}`)
+    runGit(path, 'config', 'filter.own.required', 'true')
+    runGit(path, 'config', 'diff.own.command', `touch ${folder.at('started')}`)
+    runGit(path, 'config', 'core.fsmonitor', `touch ${folder.at('started')}; false`)
+    utimesSync(join(path, 'skills/vat/SKILL.md'), 1, 1)
+  }
+  const run = (): CliRun<Checked[]> =>
+    stoke<Checked[]>(['check', 'skills', 'skills/theirs/skills', '--since', 'HEAD', '--json'], {
+      cwd: folder.path,
+    })
+  expect(run().json).toEqual([])
+  folder.write(
+    'skills/theirs/skills/tone/SKILL.md',
+    skillText('tone', { description: GOOD, body: 'Be kind.' }),
+  )
+  expect(run().json).toMatchObject([{ path: 'skills/theirs/skills/tone' }])
+  expect(existsSync(folder.at('started'))).toBe(false)
 })
 
 test('stoke check reports leftovers that git tracks, and shell scripts that bash cannot read', () => {

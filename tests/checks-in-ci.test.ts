@@ -190,5 +190,9 @@ describe.skipIf(!hasPreCommit)('the hook for pre-commit', () => {
     git(project, 'restore', '--staged', '--worktree', 'skills')
     const other = git(project, 'commit', '-m', 'other')
     expect([other.status, other.stderr]).toEqual([0, expect.stringContaining('Passed')])
+    // A repository needs no skills.
+    git(project, 'rm', '-r', '--quiet', 'skills')
+    const none = git(project, 'commit', '-m', 'none')
+    expect([none.status, none.stderr]).toEqual([0, expect.stringContaining('Passed')])
   })
 })

@@ -189,7 +189,7 @@ describe.skipIf(CHROMIUM === undefined)('the playground with a model server', ()
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     await using server = await OpenAiServer.start(call =>
-      call < 3 ? { kind: 'stall' } : { kind: 'text', text: 'Here I am.' },
+      call < 3 ? { kind: 'stall' } : { kind: 'text', text: 'Here I am.', isUncounted: true },
     )
     await using dev = await startWith(server.baseUrl, folder)
     await using opened = await openPage(dev)

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type CliRun, stoke, stokeBeside } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
@@ -306,6 +306,9 @@ test.each([
   [['--against', '-1'], '--against needs --model'],
   [['--dry-run'], '--dry-run needs --model'],
   [['--model', 'test', '--report', 'x.html'], '--report writes the answers of "ask:"; add --answers'],
+  [['--model', 'test'], 'the model "test" needs its server: add --base-url URL'],
+  [['--model', 'offline', '--answers', '--report', '.'], '. is a folder; name a file'],
+  [['--model', 'offline', '--max-cost', '1'], '--max-cost needs --price INPUT/OUTPUT'],
 ])('stoke test %j is refused', (words, message) => {
   const { folder, place } = makeSkills()
   using _ = folder
@@ -352,4 +355,47 @@ test('stoke test --answers exits with 1 if an answer lacks something, and --dry-
   expect(stdout).toMatch(/the answers, at least: will ask about 4 times \(0 known\)/)
   expect(server.requests).toEqual([])
   expect((await stokeBeside(words)).status).toBe(1)
+})
+
+test('stoke test --dry-run writes no report, and a run names the faults of the tests', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  folder.write(
+    'skills/images/evals/tests.yaml',
+    'ask:\n  - message: Crop it\n    expect: { contains: no }\nfirs: [a]\n',
+  )
+  await using server = await startModel()
+  const report = folder.at('reports/answers.html')
+  const model = ['--model', 'test', '--base-url', server.baseUrl, '--answers', '--report', report]
+  const words = ['test', 'images', ...model, ...place]
+  const dry = await stokeBeside([...words, '--dry-run'])
+  expect([dry.status, existsSync(report)]).toEqual([0, false])
+  const { status, stdout, stderr } = await stokeBeside(words)
+  expect([status, stderr]).toEqual([0, expect.stringContaining('tests.yaml:4')])
+  expect(stdout).toContain(`wrote the answers to ${report}`)
+  expect(readFileSync(report, 'utf8')).toContain('<h2>images</h2>')
+})
+
+test('stoke test says that answers need a model, and what to do without skills', () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  folder.write('skills/images/evals/tests.yaml', 'ask:\n  - message: Crop it\n    expect: { contains: no }\n')
+  expect(stoke(['test', 'images', ...place]).stdout).toContain(
+    'a model answers the messages below "ask:"; add --model NAME',
+  )
+  using empty = new TemporaryFolder()
+  expect(stoke(['test', '--root', empty.path, ...place.slice(-2)]).stdout).toContain('stoke new my-skill')
+})
+
+test('stoke test --revision newest tests the text that waits', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  await using server = await startModel()
+  stoke(['list', '--frozen', ...place])
+  folder.writeSkill('skills/invoices', { description: 'Fills in pages.', body: 'Merge them.' })
+  const model = ['--model', 'test', '--base-url', server.baseUrl, '--revision', 'newest', '--json']
+  const run = async (...args: string[]): Promise<CliRun<TriedAnswer>> =>
+    await stokeBeside<TriedAnswer>(['test', 'invoices', ...model, ...place, ...args])
+  expect((await run()).stderr).toContain('is not served; to send its catalog text to a model, add --yes')
+  expect((await run('--yes')).json.skills).toMatchObject([{ triggers: { passed: 2 } }])
 })

@@ -44,7 +44,7 @@ describe('SkillAgent with an OpenAI-compatible server', () => {
       steps: 2,
       hasReachedLimit: false,
       finishReason: 'stop',
-      usage: { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 },
+      usage: { inputTokens: 20, outputTokens: 4, cacheReadTokens: 0, cacheWriteTokens: 0 },
       pending: [],
     })
     fileSystem.write('/skills/refund/SKILL.md', skillText('refund', { body: 'Within 60 days.' }))

@@ -223,7 +223,8 @@ test('no edit changes a field that decides who sees a skill or what it may do', 
       for (const finding of await checkSkill(toGiven(content, {}))) {
         if (!isOwn(finding) || finding.edit === undefined) continue
         const [old, edited] = [rightsOf(before), rightsOf(applyEdits(before, finding.edit.edits))]
-        if (old !== undefined) expect({ code: finding.code, edited }).toEqual({ code: finding.code, edited: old })
+        if (old !== undefined)
+          expect({ code: finding.code, edited }).toEqual({ code: finding.code, edited: old })
         else if (edited !== undefined) expect(edited).toMatchObject({ allowedTools: undefined, extra: {} })
       }
     }),

@@ -140,7 +140,8 @@ function toFinding(reported: Reported | Diagnostic, skill: CheckedSkill): Findin
   const isOwn = reported.code in CHECKS || reported.path !== skill.given.path
   const edit = isOwn ? undefined : findCoreEdit(reported as Diagnostic, skill)
   const offered = edit ?? ('edit' in reported ? reported.edit : undefined)
-  const isSafe = offered !== undefined && (reported.path !== skill.given.path || keepsRights(skill, offered.edits))
+  const isSafe =
+    offered !== undefined && (reported.path !== skill.given.path || keepsRights(skill, offered.edits))
   if (!isSafe) return withPage(withoutEdit(reported))
   return withPage({ ...reported, edit: { ...offered, digest: offered.digest ?? skill.digest } })
 }

@@ -115,7 +115,10 @@ export function keepsRights(skill: CheckedSkill, edits: readonly TextEdit[]): bo
   const { name, allowedTools, metadata, extra } = after.value
   if (before.ok) {
     const { value } = before
-    const [a, b] = [[name, allowedTools, metadata, extra], [value.name, value.allowedTools, value.metadata, value.extra]]
+    const [a, b] = [
+      [name, allowedTools, metadata, extra],
+      [value.name, value.allowedTools, value.metadata, value.extra],
+    ]
     return JSON.stringify(a) === JSON.stringify(b)
   }
   // A broken skill has no rights yet.

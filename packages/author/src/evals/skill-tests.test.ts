@@ -321,6 +321,13 @@ describe('addTest()', () => {
     expect(add('fires: ["Sign: the form"]', fire)).toBe('fires: ["Sign: the form"]')
   })
 
+  test('a message is not written into the opposite section, too', () => {
+    expect(addTest('silent: ["Sign: the form"]', fire)).toMatchObject({
+      ok: false,
+      fault: { message: 'the message is already in the section "silent"' },
+    })
+  })
+
   test('a text that cannot be changed safely stays, and the fault says why', () => {
     expect(addTest('fires: "a', fire)).toMatchObject({ ok: false, fault: { line: 1 } })
     expect(addTest('fires: a', fire)).toMatchObject({

@@ -18,6 +18,12 @@ export type AddedTest =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly fault: TestFault }
 
+const OPPOSITES: Readonly<Record<NewTest['kind'], TriggerKind | undefined>> = {
+  fires: 'silent',
+  silent: 'fires',
+  ask: undefined,
+}
+
 /**
  * Adds a test at the end of its section of `evals/tests.yaml`. The text of the author stays as it is, comments included. A
  * message that the section has already is not added again.
@@ -36,6 +42,11 @@ export function addTest(text: string, test: NewTest): AddedTest {
   const section = before.sections.get(test.kind)
   const messages = messagesOf(section)
   if (messages.includes(test.message)) return { ok: true, text }
+  const opposite = OPPOSITES[test.kind]
+  if (opposite !== undefined && messagesOf(before.sections.get(opposite)).includes(test.message)) {
+    const message = `the message is already in the section ${quote(opposite)}`
+    return { ok: false, fault: toFault(TESTS_FILE, { message, fix: 'remove it there first' }) }
+  }
   const added = insert(text, test, section)
   const now = messagesOf(readLinedYaml(added).sections.get(test.kind))
   // Proves that the new text has the old tests and the new one, because an author may use any form of YAML.

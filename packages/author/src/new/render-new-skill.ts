@@ -64,7 +64,9 @@ export function renderNewSkill({ name, description, template = 'procedure' }: Ne
  */
 export function describeNewSkill(what: string, when: string): string {
   const [does = '', own = ''] = what.split(/\buse when\s/i).map(cutEnd)
-  const asked = [own, cutEnd(when.replace(/^\s*(?:use\s+)?(?:when|if)\s+/i, ''))].filter(Boolean).join(', or when ')
+  const asked = [own, cutEnd(when.replace(/^\s*(?:use\s+)?(?:when|if)\s+/i, ''))]
+    .filter(Boolean)
+    .join(', or when ')
   if (does === '') return `Use when ${asked}.`
   return `${does.charAt(0).toUpperCase()}${does.slice(1)}. Use when ${asked}.`
 }

@@ -105,7 +105,7 @@ function renderJunit(checked: readonly CheckedPath[]): string {
 function renderMarkdown(checked: readonly CheckedPath[]): string {
   const findings = checked.flatMap(each => each.findings)
   const { error, warning, info } = countFindings(checked)
-  const summary = `${checked.length} skills checked: ${error} errors, ${warning} warnings, ${info} remarks.`
+  const summary = `${checked.length} ${checked.length === 1 ? 'skill' : 'skills'} checked: ${error} errors, ${warning} warnings, ${info} remarks.`
   if (findings.length === 0) return summary
   const rows = findings.map(
     each =>

@@ -1,5 +1,6 @@
 import type { SkillAgent } from '@skillstoke/agent'
-import { defined } from '@skillstoke/core/internal'
+import { createScopeTest } from '@skillstoke/core'
+import { defined, isTestFile } from '@skillstoke/core/internal'
 import { generateText, type LanguageModel } from 'ai'
 import type { AnswerTest, Expectation, SkillTests } from '../evals/skill-tests.ts'
 import {
@@ -10,7 +11,7 @@ import {
   runJobs,
   type TrialJob,
 } from './run-jobs.ts'
-import { SpendingMeter } from './spending-meter.ts'
+import { SpendingMeter, type TokenPrice, withCost } from './spending-meter.ts'
 import type { TrialRun } from './trial.ts'
 import { readCatalog, toJob } from './trigger-trials.ts'
 
@@ -30,6 +31,8 @@ export interface AnswerCell {
   /** Means of the runs. */
   readonly tokens: number
   readonly ms: number
+  /** In dollars, without the judge. Absent without a price. */
+  readonly cost?: number
   /** The first answer. */
   readonly text: string
 }
@@ -88,7 +91,9 @@ export async function runAnswerTrials(tests: SkillTests, options: AnswerOptions)
     rows.flatMap(({ test, columns: own }) =>
       own
         .flat()
-        .flatMap(run => listQuestions(run, test).map(question => [question, toJudgement(question, judge)])),
+        .flatMap(({ text }) =>
+          listQuestions(text, test.expect).map(question => [question, toJudgement(question, judge)]),
+        ),
     ),
   )
   const judging = await runJobs([...questions.values()], { model }, rest, meter)
@@ -102,7 +107,7 @@ export async function runAnswerTrials(tests: SkillTests, options: AnswerOptions)
     columns: columns.map(({ name }) => name),
     rows: rows.map(({ test, columns: own }) => ({
       ...test,
-      cells: own.map(runs => toCell(runs, test, verdicts)),
+      cells: own.map(runs => toCell(runs, test, verdicts, rest.price)),
     })),
   }
 }
@@ -112,12 +117,28 @@ export function listAnswerJobs(
   { answers }: SkillTests,
   columns: readonly AnswerColumn[],
 ): readonly TrialJob[] {
-  const known = columns.map(({ agent }) => ({ agent, catalog: readCatalog(agent) }))
+  const known = columns.map(({ agent }) => ({
+    agent,
+    catalog: readCatalog(agent),
+    contents: JSON.stringify(listContents(agent)),
+  }))
   return answers.flatMap(({ message }) =>
-    known.map(({ agent, catalog }) =>
-      toJob({ agent, message, endsWithLoad: false }, catalog, 'answer', agent.options.skills.current.digest),
+    known.map(({ agent, catalog, contents }) =>
+      toJob({ agent, message, endsWithLoad: false }, catalog, 'answer', contents),
     ),
   )
+}
+
+/** Lists what the model may load. The tests of a skill are no part of it. */
+function listContents({ options: { skills, scope } }: SkillAgent): unknown {
+  const isInScope = createScopeTest(scope)
+  return skills.current
+    .list()
+    .filter(({ name }) => isInScope(name))
+    .map(({ name, files }) => [
+      name,
+      files.filter(file => !isTestFile(file)).map(({ path, digest }) => [path, digest]),
+    ])
 }
 
 /** The prompt of the judge. It sees only the answer and the expectation. */
@@ -125,15 +146,16 @@ export const JUDGE_PROMPT = `You check one answer against one expectation. The a
 Write PASS if the answer meets the expectation, otherwise FAIL, and then one sentence with the reason.`
 
 /** Lists the prompts about an answer that go to the judge. */
-function listQuestions({ text: answer }: TrialRun, { expect }: AnswerTest): readonly string[] {
+export function listQuestions(answer: string, expect: readonly Expectation[]): readonly string[] {
   return expect.flatMap(each =>
     each.kind === 'judge' ? JSON.stringify({ expectation: each.text, answer }) : [],
   )
 }
 
-function toJudgement(prompt: string, model: LanguageModel): TrialJob {
+export function toJudgement(prompt: string, model: LanguageModel): TrialJob {
+  const judge = typeof model === 'string' ? model : `${model.provider} ${model.modelId}`
   return {
-    key: [JUDGE_PROMPT, prompt],
+    key: [JUDGE_PROMPT, prompt, judge],
     texts: [JUDGE_PROMPT, prompt],
     run: async (meter, abortSignal) => {
       meter.takeCall()
@@ -151,20 +173,28 @@ function toJudgement(prompt: string, model: LanguageModel): TrialJob {
 type Verdicts = ReadonlyMap<string, string | undefined>
 
 /** A run that was not judged to its end does not count. */
-function toCell(all: readonly TrialRun[], test: AnswerTest, verdicts: Verdicts): AnswerCell {
-  const runs = all.filter(run => listQuestions(run, test).every(each => verdicts.get(each) !== undefined))
+function toCell(
+  all: readonly TrialRun[],
+  test: AnswerTest,
+  verdicts: Verdicts,
+  price: TokenPrice | undefined,
+): AnswerCell {
+  const runs = all.filter(({ text }) =>
+    listQuestions(text, test.expect).every(each => verdicts.get(each) !== undefined),
+  )
   const failed = runs.map(run => [
     ...test.expect.flatMap(each => findFailures(run, each)),
-    ...listQuestions(run, test).flatMap(each => findObjection(verdicts.get(each) ?? '')),
+    ...listQuestions(run.text, test.expect).flatMap(each => findObjection(verdicts.get(each) ?? '')),
   ])
   const mean = (of: (run: TrialRun) => number): number =>
-    runs.length === 0 ? 0 : Math.round(runs.reduce((sum, run) => sum + of(run), 0) / runs.length)
+    runs.length === 0 ? 0 : runs.reduce((sum, run) => sum + of(run), 0) / runs.length
   return {
     runs: runs.length,
     passed: failed.filter(each => each.length === 0).length,
     failures: failed.find(each => each.length > 0) ?? [],
-    tokens: mean(({ inputTokens, outputTokens }) => inputTokens + outputTokens),
-    ms: mean(({ ms }) => ms),
+    tokens: Math.round(mean(({ inputTokens, outputTokens }) => inputTokens + outputTokens)),
+    ms: Math.round(mean(({ ms }) => ms)),
+    ...(price === undefined ? {} : { cost: mean(run => withCost(run, price).cost ?? 0) }),
     text: runs[0]?.text ?? '',
   }
 }

@@ -1,7 +1,14 @@
-import type { TokenCounter } from '@skillstoke/core'
-import type { SkillTests } from '../evals/skill-tests.ts'
-import { type AnswerColumn, JUDGE_PROMPT, listAnswerJobs } from './answer-trials.ts'
-import { type Asked, estimateJobs, type JobOptions, type TrialEstimate, type TrialJob } from './run-jobs.ts'
+import type { LanguageModel } from 'ai'
+import type { AnswerTest, SkillTests } from '../evals/skill-tests.ts'
+import { type AnswerOptions, listAnswerJobs, listQuestions, toJudgement } from './answer-trials.ts'
+import {
+  type Asked,
+  type EstimateOptions,
+  estimateRuns,
+  type PlannedRun,
+  planRuns,
+  type TrialEstimate,
+} from './run-jobs.ts'
 import { type AskedModel, listTriggerJobs } from './trigger-trials.ts'
 
 /**
@@ -27,19 +34,30 @@ import { type AskedModel, listTriggerJobs } from './trigger-trials.ts'
  */
 export function estimateTrials(
   tests: SkillTests,
-  asked: AskedModel | (Asked & { readonly columns: readonly AnswerColumn[] }),
-  options: Pick<JobOptions, 'store' | 'price'> & { readonly countTokens: TokenCounter },
+  asked: AskedModel | AskedAnswers,
+  options: EstimateOptions,
 ): TrialEstimate {
-  const jobs = 'columns' in asked ? listJudgedJobs(tests, asked.columns) : listTriggerJobs(tests, asked)
-  return estimateJobs(jobs, asked, options)
+  if (!('columns' in asked))
+    return estimateRuns(planRuns(listTriggerJobs(tests, asked), asked, options.store), options)
+  const planned = tests.answers.flatMap(test => {
+    const jobs = listAnswerJobs({ ...tests, answers: [test] }, asked.columns)
+    return planRuns(jobs, asked, options.store).flatMap(each => [
+      each,
+      ...planJudgements(each, test, asked, options),
+    ])
+  })
+  return estimateRuns(planned, options)
 }
 
-/** Lists the jobs for the answers, each followed by the questions to the judge. */
-function listJudgedJobs(tests: SkillTests, columns: readonly AnswerColumn[]): readonly TrialJob[] {
-  return tests.answers.flatMap(test => {
-    const judged = test.expect.flatMap(each => (each.kind === 'judge' ? [[JUDGE_PROMPT, each.text]] : []))
-    const own = listAnswerJobs({ ...tests, answers: [test] }, columns)
-    // The judgement of a known answer is known, too.
-    return own.flatMap(job => [job, ...judged.map(texts => ({ ...job, texts }))])
-  })
+type AskedAnswers = Asked & Pick<AnswerOptions, 'columns' | 'judge'>
+
+/** Lists what the judge will be asked about an answer. Until the answer is known, only the expectation is. */
+function planJudgements(
+  { run }: PlannedRun,
+  { expect }: AnswerTest,
+  { judge, model }: { readonly judge: LanguageModel; readonly model: string },
+  { store }: EstimateOptions,
+): readonly Pick<PlannedRun, 'job' | 'run'>[] {
+  const questions = listQuestions(run?.text ?? '', expect).map(each => toJudgement(each, judge))
+  return run === undefined ? questions.map(job => ({ job })) : planRuns(questions, { model }, store)
 }

@@ -1,12 +1,5 @@
 import type { TokenCounter } from '@skillstoke/core'
-import {
-  checkOptions,
-  digestOf,
-  type KnownOptions,
-  mapConcurrently,
-  number,
-  whole,
-} from '@skillstoke/core/internal'
+import { checkOptions, digestOf, type KnownOptions, number, whole } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 import { CapReached, type SpendingCaps, SpendingMeter, type Spent, withCost } from './spending-meter.ts'
 import type { TrialRun } from './trial.ts'
@@ -59,6 +52,8 @@ export interface TrialEstimate {
   readonly cost?: number
 }
 
+export type EstimateOptions = Pick<JobOptions, 'store' | 'price'> & { readonly countTokens: TokenCounter }
+
 const CONCURRENCY = 8
 /** Tokens of an answer. A trigger case ends with the first tool call. */
 const ANSWER_TOKENS = 60
@@ -79,7 +74,8 @@ export function checkJobOptions(
   checkOptions(caller, { ...options, repeats }, KNOWN)
 }
 
-interface PlannedRun {
+/** One run of a job. */
+export interface PlannedRun {
   readonly job: TrialJob
   readonly key: string
   /** Absent until the job is sent. */
@@ -87,7 +83,7 @@ interface PlannedRun {
 }
 
 /** Lists the runs of jobs, with what is known of them. */
-function planRuns(
+export function planRuns(
   jobs: readonly TrialJob[],
   { model, repeats = 1 }: Asked,
   store: TrialStore,
@@ -100,13 +96,11 @@ function planRuns(
   )
 }
 
-/** Estimates what `runJobs()` will ask. */
-export function estimateJobs(
-  jobs: readonly TrialJob[],
-  asked: Asked,
-  { store, countTokens, price }: Pick<JobOptions, 'store' | 'price'> & { readonly countTokens: TokenCounter },
+/** Estimates what the unknown runs will take. */
+export function estimateRuns(
+  planned: readonly Pick<PlannedRun, 'job' | 'run'>[],
+  { countTokens, price }: EstimateOptions,
 ): TrialEstimate {
-  const planned = planRuns(jobs, asked, store)
   const wanted = planned.filter(({ run }) => run === undefined)
   const texts = wanted.flatMap(({ job }) => job.texts)
   // Most jobs share the catalog.
@@ -148,7 +142,13 @@ export async function runJobs(
   const toEnd = (error: unknown): typeof end =>
     error instanceof CapReached ? { stopped: error.cap } : { stopped: 'failed', error }
   tell()
-  await mapConcurrently(wanted, work, concurrency, new AbortController().signal)
+  const running = new Set<Promise<void>>()
+  for (const each of wanted) {
+    while (running.size >= (meter.isScarce(concurrency) ? 1 : concurrency)) await Promise.race(running)
+    const job: Promise<void> = work(each).finally(() => running.delete(job))
+    running.add(job)
+  }
+  await Promise.all(running)
   if (signal.aborted && done < wanted.length) end = { stopped: 'aborted' }
   const byJob = Map.groupBy(planned, ({ job }) => job)
   return {

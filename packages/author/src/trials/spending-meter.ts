@@ -18,7 +18,7 @@ export interface Spent {
 export interface SpendingCaps {
   /** Largest number of model calls. @default unlimited */
   readonly maxCalls?: number
-  /** Largest amount in dollars. Needs a price. Calls that run at the same time may go beyond it. @default unlimited */
+  /** Largest amount in dollars, which the last call may go beyond. Needs a price. @default unlimited */
   readonly maxCost?: number
   readonly price?: TokenPrice
 }
@@ -33,12 +33,17 @@ export class CapReached extends Error {
   }
 }
 
+/** More calls than one conversation with a message usually takes. */
+const CALLS_PER_JOB = 8
+
 /** Counts the model calls of all jobs of one run. */
 export class SpendingMeter {
   readonly #caps: SpendingCaps
   #calls = 0
   #inputTokens = 0
   #outputTokens = 0
+  /** Infinite until a price is known. */
+  #dearestCall = Number.POSITIVE_INFINITY
 
   constructor(caps: SpendingCaps) {
     this.#caps = caps
@@ -63,6 +68,16 @@ export class SpendingMeter {
   addUsage({ inputTokens, outputTokens }: Pick<TrialRun, 'inputTokens' | 'outputTokens'>): void {
     this.#inputTokens += inputTokens
     this.#outputTokens += outputTokens
+    const { cost = 0 } = withCost({ calls: 1, inputTokens, outputTokens }, this.#caps.price)
+    this.#dearestCall = Math.max(cost, Number.isFinite(this.#dearestCall) ? this.#dearestCall : 0)
+  }
+
+  /** Whether so many jobs at the same time could reach a cap. Then each job needs what is left for itself. */
+  isScarce(jobs: number): boolean {
+    const { maxCalls = Number.POSITIVE_INFINITY, maxCost } = this.#caps
+    const calls = jobs * CALLS_PER_JOB
+    const isDear = maxCost !== undefined && maxCost - (this.spent.cost ?? 0) < calls * this.#dearestCall
+    return isDear || maxCalls - this.#calls < calls
   }
 }
 

@@ -210,13 +210,74 @@ describe('runAnswerTrials()', () => {
     expect([rest.stopped, rest.spent.calls]).toEqual([undefined, 2])
   })
 
-  test('the estimate counts the first call of each answer and each question to the judge', async () => {
+  test('the estimate counts the first call of each answer, and each question to the judge', async () => {
     await using it = await open()
-    const asked = { columns: [{ name: 'served', agent: it.agent() }], model: 'test' }
+    const judge = resolveModel({ model: 'test', baseUrl: it.server.baseUrl })
+    const asked = { columns: [{ name: 'served', agent: it.agent() }], judge, model: 'test' }
     const options = { store: it.store, countTokens: (text: string) => text.length }
     expect(estimateTrials(TESTS_OF_ANSWERS, asked, options)).toMatchObject({ calls: 3, known: 0 })
+    // Two calls about the first message, one about the second, and none for the judge.
+    await ask(it, { ...asked, maxCalls: 3, concurrency: 1 })
+    expect(estimateTrials(TESTS_OF_ANSWERS, asked, options)).toMatchObject({ calls: 1, known: 2 })
     await ask(it, asked)
     expect(estimateTrials(TESTS_OF_ANSWERS, asked, options)).toMatchObject({ calls: 0, known: 3 })
+  })
+
+  test('runs with a small cap come to an end', async () => {
+    await using it = await open()
+    const more = readTests(
+      `ask: [${Array.from({ length: 6 }, (_, n) => `{ message: load tax now ${n}, expect: [{ loads: tax }] }`).join()}]`,
+    )
+    const columns = [{ name: 'served', agent: it.agent() }]
+    const judge = resolveModel({ model: 'test', baseUrl: it.server.baseUrl })
+    const { signal } = new AbortController()
+    const capped = { columns, judge, model: 'test', store: it.store, signal, maxCalls: 4 }
+    const runs: (readonly [number, string | undefined])[] = []
+    for (let round = 0; round < 4; round++) {
+      const { known, stopped } = await runAnswerTrials(more, capped)
+      runs.push([known, stopped])
+    }
+    // Each answer takes two calls.
+    expect(runs).toEqual([
+      [0, 'calls'],
+      [2, 'calls'],
+      [4, undefined],
+      [6, undefined],
+    ])
+  })
+
+  test('an edit of a body, and another judge, ask again; a test that is added does not', async () => {
+    await using it = await open()
+    await ask(it)
+    it.source.put({ ...toSkill('tax'), files: { 'evals/tests.yaml': 'fires:\n  - Do it.\n' } })
+    await it.skills.reload()
+    expect((await ask(it)).spent.calls).toBe(0)
+    const judge = resolveModel({ model: 'other', baseUrl: it.server.baseUrl })
+    expect((await ask(it, { judge })).spent.calls).toBe(2)
+    it.source.put(toSkill('tax', 'The new tax body.'))
+    await it.skills.reload()
+    const edited = await ask(it)
+    // Without the skill, its text changes nothing: two answers and one judgement.
+    expect(edited.known).toBe(3)
+    expect(edited.rows[0]?.cells[1]?.text).toContain('The new tax body.')
+  })
+
+  test('with a price, each cell has its cost, and a cap of dollars ends the run', async () => {
+    await using it = await open()
+    const price = { input: 1_000_000, output: 0 }
+    const [cell] = (await ask(it, { price })).rows[1]?.cells ?? []
+    expect(cell?.cost).toBeGreaterThan(0)
+    await using other = await open()
+    const capped = await ask(other, { price, maxCost: 1 })
+    expect([capped.stopped, capped.spent.calls]).toEqual(['cost', 1])
+  })
+
+  test('one report shows several skills', async () => {
+    await using it = await open()
+    const trials = await ask(it)
+    const html = renderAnswerReport(trials, { ...trials, skill: '<tone>' })
+    expect(html.match(/<h2>.*?<\/h2>/g)).toEqual(['<h2>tax</h2>', '<h2>&lt;tone&gt;</h2>'])
+    expect(html.match(/<!doctype html>/g)).toHaveLength(1)
   })
 })
 

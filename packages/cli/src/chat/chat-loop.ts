@@ -171,7 +171,13 @@ export class ChatLoop {
   #writeTests(meant: string): void {
     const { session, skills, view } = this.#options
     const { message, loaded } = session.lastMessage ?? { message: '', loaded: [] }
-    const names = meant === '' || message === '' ? loaded : [meant]
+    if (message === '' || message.startsWith('/')) {
+      view.noted(
+        message === '' ? 'there is no message yet' : 'a message that names the skill itself is no test',
+      )
+      return
+    }
+    const names = meant === '' ? loaded : [meant]
     if (names.length === 0)
       view.noted('no skill was loaded for the last message; name the skill that was meant: /test <skill>')
     for (const name of names) {

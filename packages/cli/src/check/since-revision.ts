@@ -1,5 +1,5 @@
-import { realpathSync } from 'node:fs'
-import { join, relative, sep } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
 import { countTextEntry } from '@skillstoke/author/internal'
 import { parseSkill, type TokenCounter } from '@skillstoke/core'
 import { isInside, quote } from '@skillstoke/core/internal'
@@ -20,32 +20,67 @@ export interface TokenChange {
 
 /** The files of one work tree that changed since a revision of git. */
 export interface Changes {
-  /** Whether the work tree contains a folder. */
-  contains(folder: string): boolean
-  /** Whether a file in this folder changed. */
-  has(folder: string): boolean
+  /** Whether a file, or a file in a folder, changed. */
+  has(path: string): boolean
   /** Returns the tokens of a SKILL.md before and now. */
-  compare(file: string, text: string, countTokens: TokenCounter): Promise<TokenChange>
+  compare(folder: string, file: string, text: string, countTokens: TokenCounter): Promise<TokenChange>
 }
 
-/**
- * Asks git what changed in the work tree of a folder since a revision, with files that git does not follow yet.
- * @throws {UsageError} when the folder is in no work tree, or when git does not know the revision
- */
-export async function readChanges(revision: string, folder: string): Promise<Changes> {
-  const top = await findTop(folder)
+/** What changed since a revision, in each work tree that contains a path. */
+export class WorkTrees {
+  readonly #revision: string
+  readonly #trees = new Map<string, Promise<Changes | undefined>>()
+
+  constructor(revision: string) {
+    this.#revision = revision
+  }
+
+  /**
+   * Returns what changed in the work tree of a path: `undefined` if git does not know the revision there, for example in a
+   * submodule, and `outside` if no work tree contains the path.
+   */
+  async find(path: string): Promise<Changes | 'outside' | undefined> {
+    const top = findTop(realpathSync(path))
+    if (top === undefined) return 'outside'
+    const tree = this.#trees.get(top) ?? readChanges(this.#revision, top)
+    this.#trees.set(top, tree)
+    return await tree
+  }
+
+  /** @throws {UsageError} when none of the work trees knows the revision */
+  async check(): Promise<void> {
+    const trees = await Promise.all(this.#trees.values())
+    if (trees.length > 0 && trees.every(tree => tree === undefined))
+      throw new UsageError(
+        `git knows no revision ${quote(this.#revision)} here; name a commit, a branch or a tag`,
+      )
+  }
+}
+
+/** Returns the folder of the work tree that contains a path. */
+function findTop(path: string): string | undefined {
+  if (existsSync(join(path, '.git'))) return path
+  return dirname(path) === path ? undefined : findTop(dirname(path))
+}
+
+/** Asks git what changed, with files that git does not follow yet. */
+async function readChanges(revision: string, top: string): Promise<Changes | undefined> {
   const commit = await findCommit(revision, top)
+  if (commit === undefined) return undefined
   const list = async (...words: readonly string[]): Promise<readonly string[]> =>
     (await runGit(top, ...words)).split('\0').filter(Boolean)
+  // Git would ask for the state of a submodule with the settings of that submodule. Skills there have a work tree of their own.
+  const words = ['diff', '--name-only', '--ignore-submodules=all', '-z', commit]
   const changed = [
-    ...(await list(...(await withoutFilters(top)), 'diff', '--name-only', '-z', commit)),
+    ...(await list(...(await withoutFilters(top)), ...words)),
     ...(await list('ls-files', '--others', '--exclude-standard', '-z')),
   ].map(path => join(top, path))
   return {
-    contains: each => isInside(realpathSync(each), top),
-    has: each => changed.some(path => isInside(path, realpathSync(each))),
-    compare: async (file, text, count) => {
-      const path = relative(top, realpathSync(file)).split(sep).join('/')
+    has: path => changed.some(each => isInside(each, realpathSync(path))),
+    compare: async (folder, file, text, count) => {
+      const path = join(relative(top, realpathSync(folder)), file)
+        .split(sep)
+        .join('/')
       // A file that git cannot show is new.
       const old = await runGit(top, 'cat-file', 'blob', `${commit}:${path}`).catch(() => '')
       return { before: countOf(file, old, count), after: countOf(file, text, count) }
@@ -64,23 +99,12 @@ async function withoutFilters(top: string): Promise<readonly string[]> {
   return names.flatMap(name => ['-c', `${name}=`])
 }
 
-async function findTop(folder: string): Promise<string> {
-  try {
-    return realpathSync((await runGit(folder, 'rev-parse', '--show-toplevel')).trim())
-  } catch {
-    throw new UsageError(`--since needs git and a repository, but ${quote(folder)} is in none`)
-  }
-}
-
-async function findCommit(revision: string, top: string): Promise<string> {
-  try {
-    const words = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]
-    return (await runGit(top, ...words)).trim()
-  } catch {
-    throw new UsageError(
-      `git knows no revision ${quote(revision)} in ${top}; name a commit, a branch or a tag`,
-    )
-  }
+/** Returns the id of a commit. Before the first commit, `HEAD` means an empty tree. */
+async function findCommit(revision: string, top: string): Promise<string | undefined> {
+  const words = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]
+  const found = await runGit(top, ...words).catch(() => undefined)
+  if (found !== undefined || revision !== 'HEAD') return found?.trim()
+  return (await runGit(top, 'hash-object', '-t', 'tree', '/dev/null')).trim()
 }
 
 function countOf(path: string, text: string, countTokens: TokenCounter): Tokens {

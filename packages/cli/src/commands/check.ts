@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
-import { dirname, isAbsolute, join, relative } from 'node:path'
+import { existsSync, readdirSync } from 'node:fs'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { type CheckOptions, checkSet, type Finding, type Profile } from '@skillstoke/author'
 import {
   type CheckedPath,
@@ -8,11 +8,11 @@ import {
   type ReportFormat,
   renderReport,
 } from '@skillstoke/author/internal'
-import { defined } from '@skillstoke/core/internal'
+import { defined, findNearest, quote } from '@skillstoke/core/internal'
 import { type CheckedFolder, checkPath, isFailed } from '../check/check-paths.ts'
 import { decode } from '../check/check-report.ts'
 import { type FixedFile, planFixes, toPatch, writeFixes } from '../check/fix-files.ts'
-import { type Changes, readChanges, type TokenChange } from '../check/since-revision.ts'
+import { type Changes, type TokenChange, WorkTrees } from '../check/since-revision.ts'
 import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { readNewestBytes } from '../skills/read-newest.ts'
@@ -54,7 +54,11 @@ export async function check(config: Config, flags: CheckFlags, paths: readonly s
   if (flags.fix === true && asked.includes('-'))
     throw new UsageError('--fix writes files, so it cannot correct standard input')
   const run = async (): Promise<readonly Verdict[]> =>
-    await selectChanged(await checkAll(asked, paths.length > 0, options, flags), flags.since)
+    await selectChanged(
+      await checkAll(asked, paths.length > 0, options, flags),
+      paths.length > 0,
+      flags.since,
+    )
   let verdicts = await run()
   let fixed: readonly FixedFile[] = []
   if (flags.fix === true) {
@@ -69,8 +73,14 @@ export async function check(config: Config, flags: CheckFlags, paths: readonly s
 
 /** Returns the folder of a skill if its name was given instead of a path. */
 function toFolder(path: string, { roots }: Config): string {
-  if (path === '-' || existsSync(path)) return path
-  return roots.map(root => join(root.path, path)).find(each => existsSync(each)) ?? path
+  if (path === '-' || existsSync(path) || /[\\/]/.test(path)) return path
+  const folder = roots.map(root => join(root.path, path)).find(each => existsSync(each))
+  if (folder !== undefined) return folder
+  const names = roots.flatMap(root => (existsSync(root.path) ? readdirSync(root.path) : []))
+  const near = findNearest(path, names)
+  if (near !== undefined)
+    throw new UsageError(`there is no skill ${quote(path)}; did you mean ${quote(near)}?`)
+  return path
 }
 
 /** Implements `stoke validate`. */
@@ -82,7 +92,7 @@ async function checkAll(
   paths: readonly string[],
   areNamed: boolean,
   options: CheckOptions,
-  { budget }: CheckFlags,
+  { budget, since }: CheckFlags,
 ): Promise<readonly CheckedFolder[]> {
   const checked: CheckedFolder[] = []
   for (const path of paths) {
@@ -91,7 +101,8 @@ async function checkAll(
     if (areNamed || found.some(({ isSkill, report }) => isSkill && report !== undefined))
       checked.push(...found.filter(each => !checked.some(other => isSame(each, other))))
   }
-  if (checked.length === 0)
+  // A repository may have no skill yet, or no longer.
+  if (checked.length === 0 && since === undefined)
     throw new UsageError(
       `there are no skills in ${paths.join(', ')}; name a folder, or create a skill with "stoke new"`,
     )
@@ -124,26 +135,39 @@ function addSetFindings(
     : [...withOwn, { path: 'all skills', findings: shared, isSkill: false }]
 }
 
-/** Returns the skills that changed since a revision, with the difference of their tokens. */
+/**
+ * Returns what changed since a revision, with the difference of its tokens. What git cannot know stays, for example a path
+ * that does not exist, and the findings about all skills.
+ */
 async function selectChanged(
   checked: readonly CheckedFolder[],
+  areNamed: boolean,
   revision: string | undefined,
 ): Promise<readonly Verdict[]> {
   if (revision === undefined) return checked
-  const trees: Changes[] = []
+  const trees = new WorkTrees(revision)
   const verdicts: Verdict[] = []
   for (const each of checked) {
-    const directory = each.report?.directory
-    if (directory === undefined) continue
-    const known = trees.find(each => each.contains(directory))
-    const tree = known ?? (await readChanges(revision, directory))
-    if (known === undefined) trees.push(tree)
-    if (!tree.has(directory)) continue
-    const text = decode((await readNewestBytes({ directory })) ?? new Uint8Array()) ?? ''
-    const tokens = await tree.compare(`${directory}/SKILL.md`, text, countTokens)
-    verdicts.push({ ...each, tokens })
+    const path = each.report?.directory ?? (existsSync(each.path) ? resolve(each.path) : undefined)
+    const tree = path === undefined ? undefined : await trees.find(path)
+    if (path === undefined || tree === undefined) verdicts.push(each)
+    else if (tree === 'outside') {
+      if (areNamed) throw new UsageError(`--since needs a git repository, but ${quote(path)} is in none`)
+    } else if (tree.has(path)) verdicts.push({ ...each, ...(await countChange(each, tree)) })
   }
+  await trees.check()
   return verdicts
+}
+
+async function countChange(
+  { report, skill }: CheckedFolder,
+  tree: Changes,
+): Promise<{ readonly tokens?: TokenChange }> {
+  const directory = report?.directory
+  if (directory === undefined) return {}
+  const text = decode((await readNewestBytes({ directory })) ?? new Uint8Array()) ?? ''
+  const tokens = await tree.compare(directory, skill?.skillFile ?? 'SKILL.md', text, countTokens)
+  return { tokens }
 }
 
 function toAnswer(verdicts: readonly Verdict[], fixed: readonly FixedFile[], flags: CheckFlags): Answer {
@@ -219,7 +243,9 @@ function describeEdit({ edit }: Finding): string {
   if (edit === undefined) return ''
   return paint(
     'dim',
-    edit.kind === 'auto' ? '\n    --fix can do this' : `\n    offered: ${toTerminalLine(edit.title)}`,
+    edit.kind === 'auto'
+      ? '\n    --fix can do this'
+      : `\n    offered by the key f of "stoke dev" and by editors: ${toTerminalLine(edit.title)}`,
   )
 }
 

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { resolveModel } from '@skillstoke/agent'
-import { estimateTriggers, type TriggerEstimate } from '@skillstoke/author'
+import { estimateTriggers, type TestFault, type TriggerEstimate } from '@skillstoke/author'
 import { listCompeting } from '@skillstoke/author/internal'
 import {
   type AnswerCell,
@@ -18,7 +18,7 @@ import {
   type TriggerTrials,
 } from '@skillstoke/author/trials'
 import type { Digest, Skill, SkillRuntime } from '@skillstoke/core'
-import { defined, shortDigest, toMessage } from '@skillstoke/core/internal'
+import { defined, quote, shortDigest, toMessage } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { ProgressLine } from '../fleet/progress-line.ts'
 import { countTokens } from '../skills/tokens.ts'
@@ -26,10 +26,10 @@ import type { Answer } from '../terminal/answer.ts'
 import { askYes } from '../terminal/ask.ts'
 import { describeAnswers, describePlan, describeTrials } from '../terminal/describe-trials.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
-import { paint, printLine } from '../terminal/output.ts'
+import { paint, printFindings, printLine } from '../terminal/output.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
 import { createTrialAgent, nameModel, openMeasured, openTrialSkills } from '../trial/open-trial.ts'
-import type { TestedSkill } from './test.ts'
+import { listFaults, prepareFile, type TestedSkill } from './test.ts'
 
 /** How a model is asked. */
 export interface ModelFlags {
@@ -72,7 +72,7 @@ interface Asking {
   readonly line: ProgressLine
   /** What was asked until now. The last report says whether the command goes on. */
   readonly reports: JobReport[]
-  /** What the tests will take at most, for `--dry-run`. */
+  /** What the tests will take, for `--dry-run`. */
   readonly estimates: (TrialEstimate & { readonly skill: string })[]
 }
 
@@ -80,6 +80,8 @@ interface Asking {
 const SERVED = 1
 /** The revision that was served before the present one. */
 const LAST_GOOD = 'last-good'
+/** The text in the folder, which may wait for an approval. */
+const NEWEST = 'newest'
 
 /** Runs the tests with a model: prints what it will cost, asks the model, and keeps each result. */
 export async function testWithModel(
@@ -88,6 +90,8 @@ export async function testWithModel(
   config: Config,
   flags: ModelFlags,
 ): Promise<Answer> {
+  const faults = listFaults(tested)
+  printFindings(faults)
   const having = tested.filter(({ tests }) => tests.triggers.length + tests.answers.length > 0)
   if (having.length === 0)
     throw new UsageError('no skill has messages in evals/tests.yaml; write some below "fires:" and "silent:"')
@@ -95,6 +99,13 @@ export async function testWithModel(
     throw new UsageError('--revision and --against concern one skill; name it')
   if (flags.report !== undefined && flags.answers !== true)
     throw new UsageError('--report writes the answers of "ask:"; add --answers')
+  const { model, baseUrl } = config.model
+  if (baseUrl === undefined && model !== undefined && model !== 'offline' && !model.includes('/'))
+    throw new UsageError(
+      `the model ${quote(model)} needs its server: add --base-url URL, or name a provider, for example openai/gpt-5`,
+    )
+  // Fails before anything is spent.
+  if (flags.report !== undefined) prepareFile(flags.report)
   if (flags.maxCost !== undefined && flags.price === undefined)
     throw new UsageError('--max-cost needs --price INPUT/OUTPUT, in dollars for a million tokens')
   using store = await openMeasured(config)
@@ -115,7 +126,7 @@ export async function testWithModel(
     const { triggers, agreement } = own
     results.push({ triggers, agreement, ...defined({ answers, against: other ? other.score : undefined }) })
   }
-  return await toAnswer(results, asking)
+  return await toAnswer(results, faults, asking)
 }
 
 function isStopped({ reports }: Asking): boolean {
@@ -129,15 +140,16 @@ function isStopped({ reports }: Asking): boolean {
 async function admit(
   skill: Skill,
   named: string | undefined,
-  { history }: SkillRuntime,
+  skills: SkillRuntime,
   { config, flags: { yes, json } }: Asking,
 ): Promise<Digest | undefined> {
   if (named === undefined) return undefined
-  const { revision } = await history.read(skill.name, named === LAST_GOOD ? '-1' : named)
+  const revision = await findNamed(skill, named, skills)
   if (revision === skill.revision) return revision
-  const step = (await history.log(skill.name)).find(each => each.revision === revision)
-  if (step === undefined) throw new UsageError(`${revision} was never a revision of ${skill.name}`)
-  if (yes === true || step.event === 'live') return revision
+  const steps = (await skills.history.log(skill.name)).filter(each => each.revision === revision)
+  if (steps.length === 0) throw new UsageError(`${revision} was never a revision of ${skill.name}`)
+  const last = steps.find(({ event, cause }) => event === 'live' || cause === 'reject')
+  if (yes === true || last?.event === 'live') return revision
   if (json === true || !config.isInteractive)
     throw new UsageError(
       `the revision ${revision} is not served; to send its catalog text to a model, add --yes`,
@@ -145,6 +157,17 @@ async function admit(
   const question = `send the description of ${shortDigest(revision)}, which is not served, to the model?`
   if (!(await askYes(question))) throw new UsageError('no model was asked')
   return revision
+}
+
+async function findNamed(
+  { name, source, location }: Skill,
+  named: string,
+  skills: SkillRuntime,
+): Promise<Digest> {
+  if (named !== NEWEST) return (await skills.history.read(name, named === LAST_GOOD ? '-1' : named)).revision
+  const report = skills.current.reports().find(each => each.source === source && each.location === location)
+  if (report?.revision === undefined) throw new UsageError(`the newest text of ${name} is broken`)
+  return report.revision
 }
 
 /**
@@ -183,6 +206,7 @@ function showPlan(
   estimate: TrialEstimate,
   { flags, line, estimates }: Asking,
 ): void {
+  if (estimate.calls + estimate.known === 0) return
   estimates.push({ skill, ...estimate })
   line.end()
   if (flags.json !== true) printLine(paint('dim', which + describePlan(estimate, flags)))
@@ -205,11 +229,16 @@ async function testAnswers(
     { name: 'served', agent: toAgent(served) },
     ...(other && digest ? [{ name: shortDigest(digest), agent: toAgent(other) }] : []),
   ]
-  const asked = { columns, model: nameModel(config), repeats: flags.repeats }
+  const asked = {
+    columns,
+    judge: resolveModel(config.model),
+    model: nameModel(config),
+    repeats: flags.repeats,
+  }
   const options = toOptions(asking)
   showPlan(name, 'the answers, at least: ', estimateTrials(tests, asked, { ...options, countTokens }), asking)
   if (flags.dryRun === true) return undefined
-  const answers = await runAnswerTrials(tests, { ...options, ...asked, judge: resolveModel(config.model) })
+  const answers = await runAnswerTrials(tests, { ...options, ...asked })
   reports.push(answers)
   return answers
 }
@@ -235,27 +264,28 @@ function toOptions({ flags, store, signal, line, reports }: Asking): JobOptions 
 
 async function toAnswer(
   results: readonly SkillResult[],
+  faults: readonly TestFault[],
   { flags: { report, answers: isAnswering, dryRun, revision }, store: { fault }, reports, estimates }: Asking,
 ): Promise<Answer> {
   const answers = results.flatMap(each => each.answers ?? [])
-  if (report !== undefined) await writeFile(report, answers.map(each => renderAnswerReport(each)).join('\n'))
+  if (report !== undefined && answers.length > 0) await writeFile(report, renderAnswerReport(...answers))
   const { stopped, error } = reports.at(-1) ?? {}
   return {
-    json: { tier: 'model', ...(dryRun === true ? { estimates } : { skills: results.map(toJson) }) },
+    json: { tier: 'model', faults, ...(dryRun === true ? { estimates } : { skills: results.map(toJson) }) },
     text: function* () {
       if (reports.length === 0) yield 'no model was asked'
       for (const each of results) {
-        yield* describeTrials(each.triggers, each.against)
+        if (each.triggers.trials.length > 0) yield* describeTrials(each.triggers, each.against)
         const { agreed, of } = each.agreement ?? { agreed: 0, of: 0 }
         if (of > 0)
           yield paint('dim', `  the estimate from words agreed with the model on ${agreed} of ${of}`)
         if (each.answers !== undefined) yield* describeAnswers(each.answers)
       }
-      if (isAnswering !== true && results.some(each => each.triggers.total === 0))
+      if (isAnswering !== true && results.some(each => each.triggers.trials.length === 0))
         yield 'the messages below "ask:" are sent with --answers'
       if (isAnswering === true && answers.length === 0 && stopped === undefined)
         yield 'no message below "ask:" was sent'
-      if (report !== undefined) yield `wrote the answers to ${report}`
+      if (report !== undefined && answers.length > 0) yield `wrote the answers to ${report}`
       if (fault !== undefined) yield paint('yellow', `the results are not kept: ${fault}`)
       if (stopped !== undefined)
         yield paint('yellow', `${STOPS[stopped]}${error === undefined ? '' : `: ${toMessage(error)}`}`)

@@ -1,14 +1,22 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
-import { estimateTriggers, readSkillTests, type SkillTests, toTriggerEvals } from '@skillstoke/author'
+import {
+  estimateTriggers,
+  readSkillTests,
+  type SkillTests,
+  type TestFault,
+  toTriggerEvals,
+} from '@skillstoke/author'
 import { listCompeting, rankSkills, readTestsOf } from '@skillstoke/author/internal'
 import type { Skill, SkillReader } from '@skillstoke/core'
-import { defined } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { openSkills } from '../skills/open-skills.ts'
 import { findServed } from '../skills/tested-skill.ts'
 import type { Answer } from '../terminal/answer.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
 import { describeEstimate, describeRanking } from '../terminal/describe-estimate.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 import { paint, printFindings, toAdvice, toTerminalLine } from '../terminal/output.ts'
@@ -88,20 +96,41 @@ async function testByWords(
   const having = tested.filter(({ tests }) => tests.triggers.length > 0)
   const estimates = having.map(({ tests }) => estimateTriggers(competing, tests))
   const rankings = messages.map(message => rankSkills(message, competing))
-  const withoutTests = tested.filter(each => !having.includes(each)).map(({ skill }) => skill.name)
-  const faults = tested.flatMap(({ skill, tests }) =>
-    tests.faults.map(fault => ({ ...fault, path: join(skill.directory ?? skill.location, fault.path) })),
-  )
+  const rest = tested.filter(each => !having.includes(each))
+  const withoutTests = rest.filter(({ tests }) => tests.answers.length === 0).map(({ skill }) => skill.name)
+  const faults = listFaults(tested)
   return {
     json: { tier: 'words', skills: estimates, withoutTests, messages: rankings, faults },
     text: function* () {
       printFindings(faults)
       for (const estimate of estimates) yield* [...describeEstimate(estimate), '']
       for (const ranking of rankings) yield* describeRanking(ranking)
+      if (rest.length > withoutTests.length)
+        yield toAdvice('a model answers the messages below "ask:"; add --model NAME --base-url URL --answers')
+      if (tested.length === 0) yield toAdvice('there are no skills; create one with "stoke new my-skill"')
       if (rankings.length > 0) yield paint('dim', 'words only, no model was asked')
       if (withoutTests.length > 0) yield* describeMissing(withoutTests, estimates.length === 0)
     },
   }
+}
+
+/** Lists the mistakes in the tests, with the paths of their files. */
+export function listFaults(tested: readonly TestedSkill[]): readonly TestFault[] {
+  return tested.flatMap(({ skill, tests }) =>
+    tests.faults.map(fault => ({ ...fault, path: join(skill.directory ?? skill.location, fault.path) })),
+  )
+}
+
+/** Creates the folder of a file that will be written. @throws {UsageError} when the file cannot be written */
+export function prepareFile(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    if (existsSync(path)) accessSync(path, constants.W_OK)
+  } catch (thrown) {
+    throw new UsageError(`${path} cannot be written: ${toMessage(thrown)}`)
+  }
+  if (existsSync(path) && statSync(path).isDirectory())
+    throw new UsageError(`${path} is a folder; name a file`)
 }
 
 function* describeMissing(names: readonly string[], needsAdvice: boolean): Generator<string> {
@@ -109,7 +138,7 @@ function* describeMissing(names: readonly string[], needsAdvice: boolean): Gener
   yield paint('dim', `no messages in evals/tests.yaml: ${shown}`)
   if (needsAdvice)
     yield toAdvice(
-      'write messages below "fires:" and "silent:", or pipe them: "stoke test SKILL - < messages.txt"',
+      `write messages below "fires:" and "silent:", or pipe them: "stoke test ${toCommandLine(names.slice(0, 1))} - < messages.txt"`,
     )
 }
 
@@ -120,7 +149,7 @@ async function exportTests(tested: readonly TestedSkill[], file: string): Promis
   const evals = toTriggerEvals(only.tests)
   const text = JSON.stringify(evals, undefined, 2)
   if (file === '-') return { json: evals, text: () => [text] }
-  await mkdir(dirname(file), { recursive: true })
+  prepareFile(file)
   await writeFile(file, `${text}\n`)
   return { json: evals, text: () => [`wrote ${evals.length} messages of ${only.skill.name} to ${file}`] }
 }

@@ -1,7 +1,7 @@
 import type { SkillRuntime } from '@skillstoke/core'
-import { isReviewed } from '../check/check-report.ts'
 import { type FixedFile, planFixes, toPatch, writeFixes } from '../check/fix-files.ts'
 import type { SkillFindings } from '../check/skill-findings.ts'
+import { isInRoot } from '../skills/open-skills.ts'
 import { nearPath, paint, toTerminalLine } from '../terminal/output.ts'
 import { paintDiff } from '../terminal/paint-diff.ts'
 
@@ -56,7 +56,7 @@ export class FixKey {
   async #listFindings(): Promise<Awaited<ReturnType<SkillFindings['check']>>> {
     const own = this.#skills.current
       .reports()
-      .filter(report => report.directory !== undefined && !isReviewed(report, this.#skills))
+      .filter(report => report.directory !== undefined && isInRoot(report, this.#skills))
     return (await Promise.all(own.map(report => this.#findings.check(report)))).flat()
   }
 }

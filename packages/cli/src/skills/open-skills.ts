@@ -1,6 +1,12 @@
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createSkillRuntime, SkillError, type SkillRuntime, type SkillRuntimeOptions } from '@skillstoke/core'
+import {
+  createSkillRuntime,
+  SkillError,
+  type SkillReport,
+  type SkillRuntime,
+  type SkillRuntimeOptions,
+} from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import { directory, nodeHasher } from '@skillstoke/core/node'
 import type { RemoteSourceOptions, ScriptCapability, SkillSource, SkillState } from '@skillstoke/core/source'
@@ -82,6 +88,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     ...options.runtime,
   })
   if (review.isFrozen) frozen.add(skills)
+  rootLabels.set(skills, new Set(config.roots.map(({ label }) => label)))
   if (options.usedBy !== undefined && isStored) await keepUsage(skills, config, options.usedBy)
   if (options.serves === true) await reportToFleets(skills, sources)
   return withWarnings(skills)
@@ -98,6 +105,13 @@ const frozen = new WeakSet<SkillRuntime>()
 /** Returns true if changes of the roots wait for approval. */
 export function isFrozen(skills: SkillRuntime): boolean {
   return frozen.has(skills)
+}
+
+const rootLabels = new WeakMap<SkillRuntime, ReadonlySet<string>>()
+
+/** Whether the folder of a skill is below a root of the user. Other folders belong to somebody else, or to this package. */
+export function isInRoot({ source }: Pick<SkillReport, 'source'>, skills: SkillRuntime): boolean {
+  return rootLabels.get(skills)?.has(source) === true
 }
 
 const fleets = new WeakMap<SkillRuntime, readonly FleetSource[]>()

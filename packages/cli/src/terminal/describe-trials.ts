@@ -34,9 +34,9 @@ export function summarizeTrials(
 /** Returns the line that says what a run will ask. */
 export function describePlan(
   { calls, known, ...spent }: TrialEstimate,
-  { maxCalls }: { readonly maxCalls: number },
+  { maxCalls, maxCost }: { readonly maxCalls: number; readonly maxCost?: number },
 ): string {
-  return `will ask about ${calls} ${calls === 1 ? 'time' : 'times'} (${known} known): about ${formatSpent(spent)}; at most ${maxCalls} calls`
+  return `will ask about ${calls} ${calls === 1 ? 'time' : 'times'} (${known} known): about ${formatSpent(spent)}; at most ${maxCalls} calls${maxCost === undefined ? '' : ` or $${maxCost}`}`
 }
 
 function formatSpent({
@@ -60,7 +60,8 @@ export function* describeAnswers({ skill, columns, rows }: AnswerTrials): Genera
   const table = rows.map(({ message, cells }) => [
     quoteMessage(message),
     ...cells.map(
-      ({ passed, runs, tokens, ms }) => `${passed} of ${runs}, ${tokens} tokens, ${(ms / 1000).toFixed(1)} s`,
+      ({ passed, runs, tokens, ms, cost }) =>
+        `${passed} of ${runs}, ${tokens} tokens, ${(ms / 1000).toFixed(1)} s${cost === undefined ? '' : `, $${cost.toFixed(4)}`}`,
     ),
   ])
   yield formatIndented([['MESSAGE', ...columns.map(each => each.toUpperCase())], ...table])

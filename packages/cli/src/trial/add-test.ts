@@ -4,8 +4,8 @@ import { addTest, type NewTest } from '@skillstoke/author'
 import { TESTS_FILE } from '@skillstoke/author/internal'
 import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
-import { isReviewed } from '../check/check-report.ts'
 import { readIfThere } from '../config/read-text.ts'
+import { isInRoot } from '../skills/open-skills.ts'
 
 /**
  * Writes a message of a conversation into the tests of a skill. Returns the path of the file.
@@ -14,10 +14,10 @@ import { readIfThere } from '../config/read-text.ts'
  */
 export function writeTest(skill: Skill, test: NewTest, skills: SkillRuntime): string {
   const { name, directory } = skill
-  if (directory === undefined || isReviewed(skill, skills))
+  if (directory === undefined || !isInRoot(skill, skills))
     throw new SkillError(
       'READ_ONLY',
-      `the folder of ${quote(name)} belongs to another source, so no test is written there`,
+      `the folder of ${quote(name)} is in none of your roots, so no test is written there`,
     )
   const path = join(directory, TESTS_FILE)
   // A link could lead out of the folder.
