@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -236,6 +238,64 @@ test('stoke check --since starts no program of a repository, also not of a submo
   )
   expect(run().json).toMatchObject([{ path: 'skills/theirs/skills/tone' }])
   expect(existsSync(folder.at('started'))).toBe(false)
+})
+
+test('stoke check --since checks the skill from which a file was moved away', () => {
+  using folder = open()
+  folder.write(
+    'skills/vat/SKILL.md',
+    skillText('vat', { description: GOOD, body: 'See [x](references/rates.md).' }),
+  )
+  commitAll(folder.path)
+  mkdirSync(folder.at('skills/tone/references'))
+  runGit(folder.path, 'mv', 'skills/vat/references/rates.md', 'skills/tone/references/rates.md')
+  const { json } = stoke<Checked[]>(['check', 'skills', '--since', 'HEAD', '--json'], { cwd: folder.path })
+  expect(json.map(({ path }) => path)).toEqual(['skills/tone', 'skills/vat'])
+  expect(codes(json)).toContain('LINK_DEAD')
+})
+
+test('in a submodule, stoke check --since starts from the commit that the outer repository had', () => {
+  using folder = open()
+  using other = open()
+  commitAll(other.path)
+  commitAll(folder.path)
+  const add = ['-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', other.path, 'skills/theirs']
+  runGit(folder.path, ...add)
+  runGit(folder.path, 'commit', '--quiet', '-m', 'submodule')
+  const theirs = folder.at('skills/theirs')
+  folder.write('skills/theirs/skills/tone/SKILL.md', skillText('tone', { description: 'Tones.' }))
+  runGit(theirs, 'commit', '--quiet', '--all', '-m', 'worse')
+  const run = (cwd: string, path: string): readonly string[] =>
+    codes(stoke<Checked[]>(['check', path, '--since', 'HEAD', '--json'], { cwd }).json)
+  expect(run(folder.path, 'skills')).toContain('DESCRIPTION_TOO_SHORT')
+  runGit(folder.path, 'commit', '--quiet', '--all', '-m', 'moved')
+  expect(run(folder.path, 'skills')).toEqual([])
+  folder.write('skills/theirs/skills/tone/more.md', 'More.')
+  expect(run(theirs, 'skills')).toContain('FILE_UNUSED')
+})
+
+test('stoke check --since fetches nothing, and tells in one line what git lacks', () => {
+  using folder = open()
+  commitAll(folder.path)
+  const tree = runGit(folder.path, 'rev-parse', 'HEAD^{tree}').trim()
+  folder.write('skills/tone/more.md', 'More.')
+  commitAll(folder.path)
+  rmSync(folder.at(`.git/objects/${tree.slice(0, 2)}/${tree.slice(2)}`))
+  const settings = [
+    ['extensions.partialClone', 'origin'],
+    ['remote.origin.promisor', 'true'],
+    ['remote.origin.url', `ext::touch ${folder.at('started')}`],
+    ['protocol.ext.allow', 'always'],
+  ] as const
+  for (const [name, value] of settings) runGit(folder.path, 'config', name, value)
+  const { status, stderr } = stoke(['check', 'skills', '--since', 'HEAD~1'], { cwd: folder.path })
+  expect([status, stderr]).toEqual([
+    2,
+    expect.stringMatching(/^error: git cannot tell what changed in .*\n$/),
+  ])
+  expect(existsSync(folder.at('started'))).toBe(false)
+  expect(() => runGit(folder.path, 'diff', 'HEAD~1')).toThrow(/./)
+  expect(existsSync(folder.at('started'))).toBe(true)
 })
 
 test('stoke check reports leftovers that git tracks, and shell scripts that bash cannot read', () => {

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { BIN, type CliRun, stoke } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
@@ -114,6 +114,27 @@ test('stoke undo shows the last change and asks, and a second undo takes the fir
   )
   kit.run('undo', 'pdf', '--yes')
   expect(kit.text()).toContain('Third.')
+})
+
+test('stoke undo leaves the repository, the packages and the secrets in the folder of a skill', () => {
+  using kit = new Kit()
+  const skill = kit.folder.at('skills/pdf')
+  execFileSync('git', ['init', '--quiet', skill])
+  const kept = ['.env', 'node_modules/kit/index.js', 'drafts/next.md']
+  for (const path of kept) kit.folder.write(`skills/pdf/${path}`, 'mine')
+  kit.folder.write('skills/pdf/.skillignore', 'drafts/\n')
+  kit.folder.write('skills/pdf/notes.md', 'Notes.')
+  kit.save('Fourth.')
+  expect(kit.run('undo', 'pdf', '--yes').stdout).toContain('restored the old files')
+  expect(kit.text()).toContain('Third.')
+  expect(existsSync(kit.folder.at('skills/pdf/notes.md'))).toBe(false)
+  for (const path of kept) expect(readFileSync(kit.folder.at(`skills/pdf/${path}`), 'utf8')).toBe('mine')
+  execFileSync('git', ['-C', skill, 'status'])
+  // The text is broken, so its parts are unknown.
+  writeFileSync(kit.folder.at('skills/pdf/SKILL.md'), 'broken')
+  kit.run('undo', 'pdf', '--yes')
+  execFileSync('git', ['-C', skill, 'status'])
+  expect(readFileSync(kit.folder.at('skills/pdf/.env'), 'utf8')).toBe('mine')
 })
 
 test('stoke show --copy-to copies an old revision, and refuses a folder that exists', () => {

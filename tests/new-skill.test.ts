@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { BIN, type CliRun, stoke } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -71,6 +71,20 @@ test('stoke new refuses a folder that exists, and leaves it as it is', () => {
   const { status, stderr } = run(folder, 'new', 'vat-report', ...ASKED)
   expect([status, stderr]).toEqual([2, expect.stringMatching(/skills\/vat-report exists already/)])
   expect(readFileSync(folder.at('skills/vat-report/SKILL.md'), 'utf8')).toContain('Mine.')
+})
+
+test('stoke new refuses a link to nothing, and a root that is a file', () => {
+  using folder = new TemporaryFolder()
+  folder.write('skills/notes.md', 'Mine.')
+  symlinkSync('nothing', folder.at('skills/vat-report'))
+  expect(run(folder, 'new', 'vat-report', ...ASKED)).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/^error: skills\/vat-report exists already/),
+  })
+  expect(run(folder, 'new', 'vat-report', ...ASKED, '--root', 'skills/notes.md')).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/^error: .*notes\.md/),
+  })
 })
 
 test('in a terminal, stoke new asks what the skill does and when, and opens the editor after a question', () => {

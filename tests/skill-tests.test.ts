@@ -296,7 +296,7 @@ test('stoke test reports a failing server in one line, and keeps no score', asyn
   await using server = await OpenAiServer.start(() => ({ kind: 'status', status: 401 }))
   const words = ['test', 'invoices', '--model', 'test', '--base-url', server.baseUrl, ...place]
   const { status, stdout } = await stokeBeside(words)
-  expect([status, stdout]).toEqual([1, expect.stringContaining('a call of the model failed')])
+  expect([status, stdout]).toEqual([1, expect.stringContaining('a message could not be tested')])
   expect(stdout).toContain('invoices  no message was answered')
   const { json } = await stokeBeside<TriedAnswer>([...words, '--json'])
   expect(json).toMatchObject({ skills: [{ triggers: { stopped: 'failed', error: 'status 401' } }] })
@@ -385,6 +385,22 @@ test('stoke test says that answers need a model, and what to do without skills',
   )
   using empty = new TemporaryFolder()
   expect(stoke(['test', '--root', empty.path, ...place.slice(-2)]).stdout).toContain('stoke new my-skill')
+})
+
+test('a save during a run changes nothing in the run', async () => {
+  const { folder, place } = makeSkills()
+  using _ = folder
+  const catalogs = new Set<boolean>()
+  await using server = await OpenAiServer.start((call, { messages }): ChatReply => {
+    catalogs.add(JSON.stringify(messages[0]?.content).includes('Fills in pages'))
+    if (call === 1)
+      folder.writeSkill('skills/invoices', { description: 'Fills in pages.', body: 'Merge them.' })
+    return { kind: 'text', text: 'No.' }
+  })
+  const model = ['--model', 'test', '--base-url', server.baseUrl, '--max-calls', '3']
+  const { stdout } = await stokeBeside(['test', 'invoices', ...model, ...place])
+  expect(stdout).toContain('3 asked')
+  expect([...catalogs]).toEqual([false])
 })
 
 test('stoke test --revision newest tests the text that waits', async () => {

@@ -29,7 +29,7 @@ export { loadYaml } from './skill/yaml-text.ts'
 export { differsOnlyInTests, isTestFile } from './skill/test-files.ts'
 
 // For everything that writes or checks the files of a skill: names that no skill contains.
-export { findLeftOutIn, findLeftOutKind, isPrivateKey } from './skill/left-out-names.ts'
+export { findLeftOutIn, isPrivateKey } from './skill/left-out-names.ts'
 export { findRepository, isGitName, isRepository, isRepositoryEntry } from './skill/git-layout.ts'
 export { findIncludedSecret } from './skill/left-out.ts'
 
@@ -90,6 +90,7 @@ export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { sortFiles } from './skill/manifest.ts'
 export { approximateTokens, DEFAULT_CATALOG } from './catalog/render-catalog.ts'
 export { replaceFolder } from './authoring/folder-swap.ts'
+export { splitParts } from './authoring/left-out-files.ts'
 export { CAPABILITY_FORMS, checkCapabilities, findCapabilityForm } from './skill/capabilities.ts'
 
 // For the command line: lists of allowed values, from which choices, help texts and the schema are generated.

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import type { SkillAgent } from '@skillstoke/agent'
 import { createScopeTest } from '@skillstoke/core'
 import { defined, isTestFile } from '@skillstoke/core/internal'
@@ -169,6 +170,9 @@ export function toJudgement(prompt: string, model: LanguageModel): TrialJob {
   }
 }
 
+/** Longest search for a pattern. */
+const MATCH_MS = 1_000
+
 /** What the judge wrote to each prompt. A text is missing if the run ended before. */
 type Verdicts = ReadonlyMap<string, string | undefined>
 
@@ -207,7 +211,7 @@ function findFailures({ text, loaded, called }: TrialRun, expected: Expectation)
     case 'contains':
       return unless(text.toLowerCase().includes(expected.text.toLowerCase()), 'does not contain')
     case 'matches':
-      return unless(new RegExp(expected.text, 'u').test(text), 'does not match')
+      return unless(matches(text, expected.text), 'does not match')
     case 'json':
       return unless(containsJson(text, expected.value), 'is not JSON with')
     case 'loads':
@@ -223,6 +227,18 @@ function findFailures({ text, loaded, called }: TrialRun, expected: Expectation)
 
 function findObjection(verdict: string): readonly string[] {
   return /^\W*PASS\b/i.test(verdict) ? [] : [`the judge says: ${verdict.trim().slice(0, 300)}`]
+}
+
+/** Whether a text matches a pattern, which may be hostile. A pattern that takes too long does not match. */
+function matches(text: string, pattern: string): boolean {
+  try {
+    return (
+      runInNewContext("new RegExp(pattern, 'u').test(text)", { pattern, text }, { timeout: MATCH_MS }) ===
+      true
+    )
+  } catch {
+    return false
+  }
 }
 
 /** Whether an answer is JSON, perhaps in a code block, that contains a value. */

@@ -38,15 +38,14 @@ export function estimateTrials(
   options: EstimateOptions,
 ): TrialEstimate {
   if (!('columns' in asked))
-    return estimateRuns(planRuns(listTriggerJobs(tests, asked), asked, options.store), options)
-  const planned = tests.answers.flatMap(test => {
-    const jobs = listAnswerJobs({ ...tests, answers: [test] }, asked.columns)
-    return planRuns(jobs, asked, options.store).flatMap(each => [
-      each,
-      ...planJudgements(each, test, asked, options),
-    ])
+    return estimateRuns(planRuns(listTriggerJobs(tests, asked), asked, options.store).flat(), options)
+  const { columns } = asked
+  const planned = planRuns(listAnswerJobs(tests, columns), asked, options.store)
+  const judged = tests.answers.flatMap((test, row) => {
+    const own = new Set(planned.slice(row * columns.length, (row + 1) * columns.length).flat())
+    return [...own].flatMap(run => planJudgements(run, test, asked, options))
   })
-  return estimateRuns(planned, options)
+  return estimateRuns([...planned.flat(), ...judged], options)
 }
 
 type AskedAnswers = Asked & Pick<AnswerOptions, 'columns' | 'judge'>
@@ -59,5 +58,5 @@ function planJudgements(
   { store }: EstimateOptions,
 ): readonly Pick<PlannedRun, 'job' | 'run'>[] {
   const questions = listQuestions(run?.text ?? '', expect).map(each => toJudgement(each, judge))
-  return run === undefined ? questions.map(job => ({ job })) : planRuns(questions, { model }, store)
+  return run === undefined ? questions.map(job => ({ job })) : planRuns(questions, { model }, store).flat()
 }

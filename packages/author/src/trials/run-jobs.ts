@@ -82,16 +82,19 @@ export interface PlannedRun {
   run?: TrialRun | undefined
 }
 
-/** Lists the runs of jobs, with what is known of them. */
+/** Lists the runs of each job, with what is known of them. Jobs with the same key share their runs. */
 export function planRuns(
   jobs: readonly TrialJob[],
   { model, repeats = 1 }: Asked,
   store: TrialStore,
-): readonly PlannedRun[] {
-  return jobs.flatMap(job =>
+): readonly (readonly PlannedRun[])[] {
+  const byKey = new Map<string, PlannedRun>()
+  return jobs.map(job =>
     Array.from({ length: repeats }, (_, repeat) => {
       const key = digestOf(JSON.stringify([job.key, model, repeat]), portableHasher)
-      return { job, key, run: store.findRun(key) }
+      const run = byKey.get(key) ?? { job, key, run: store.findRun(key) }
+      byKey.set(key, run)
+      return run
     }),
   )
 }
@@ -101,14 +104,15 @@ export function estimateRuns(
   planned: readonly Pick<PlannedRun, 'job' | 'run'>[],
   { countTokens, price }: EstimateOptions,
 ): TrialEstimate {
-  const wanted = planned.filter(({ run }) => run === undefined)
+  const all = new Set(planned)
+  const wanted = [...all].filter(({ run }) => run === undefined)
   const texts = wanted.flatMap(({ job }) => job.texts)
   // Most jobs share the catalog.
   const counts = new Map([...new Set(texts)].map(text => [text, countTokens(text)]))
   const inputTokens = texts.reduce((sum, text) => sum + (counts.get(text) ?? 0), wanted.length * TOOL_TOKENS)
   const usage = { calls: wanted.length, inputTokens, outputTokens: wanted.length * ANSWER_TOKENS }
   const { outputTokens: _, ...spent } = withCost(usage, price)
-  return { ...spent, known: planned.length - wanted.length }
+  return { ...spent, known: all.size - wanted.length }
 }
 
 /**
@@ -124,7 +128,8 @@ export async function runJobs(
 ): Promise<{ readonly runs: readonly (readonly TrialRun[])[]; readonly report: JobReport }> {
   const { store, signal, concurrency = CONCURRENCY, onProgress } = options
   const planned = planRuns(jobs, asked, store)
-  const wanted = planned.filter(({ run }) => run === undefined)
+  const all = new Set(planned.flat())
+  const wanted = [...all].filter(({ run }) => run === undefined)
   let done = 0
   let end: Pick<JobReport, 'stopped' | 'error'> = {}
   const tell = (): void => onProgress?.({ done, of: wanted.length })
@@ -150,9 +155,8 @@ export async function runJobs(
   }
   await Promise.all(running)
   if (signal.aborted && done < wanted.length) end = { stopped: 'aborted' }
-  const byJob = Map.groupBy(planned, ({ job }) => job)
   return {
-    runs: jobs.map(job => byJob.get(job)?.flatMap(({ run }) => run ?? []) ?? []),
-    report: { known: planned.length - wanted.length, spent: meter.spent, ...end },
+    runs: planned.map(own => own.flatMap(({ run }) => run ?? [])),
+    report: { known: all.size - wanted.length, spent: meter.spent, ...end },
   }
 }

@@ -65,7 +65,10 @@ export class SpendingMeter {
     this.#calls++
   }
 
+  /** @throws {Error} when the model reports no tokens, so that a cap of dollars cannot be kept */
   addUsage({ inputTokens, outputTokens }: Pick<TrialRun, 'inputTokens' | 'outputTokens'>): void {
+    if (this.#caps.maxCost !== undefined && inputTokens + outputTokens === 0)
+      throw new Error('the model reports no tokens, so its cost is unknown; use a largest number of calls')
     this.#inputTokens += inputTokens
     this.#outputTokens += outputTokens
     const { cost = 0 } = withCost({ calls: 1, inputTokens, outputTokens }, this.#caps.price)

@@ -30,8 +30,8 @@ export interface TrialStore extends Disposable {
 
 const KEPT_DAYS = 180
 const SCHEMA = `
-  PRAGMA journal_mode = WAL;
   PRAGMA busy_timeout = 5000;
+  PRAGMA journal_mode = WAL;
   CREATE TABLE IF NOT EXISTS run (key TEXT PRIMARY KEY, run TEXT NOT NULL, at TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS score (
     skill TEXT NOT NULL, revision TEXT NOT NULL, model TEXT NOT NULL,

@@ -1,7 +1,10 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { resolveModel, SkillAgent } from '@skillstoke/agent'
 import { createSkillRuntime, MemorySource, type SkillRuntime } from '@skillstoke/core'
 import { describe, expect, test } from 'vitest'
 import { type ChatReply, OpenAiServer } from '../../../../tests/fixtures/openai-server.ts'
+import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { readSkillTests } from '../evals/read-skill-tests.ts'
 import type { SkillTests } from '../evals/skill-tests.ts'
 import { renderAnswerReport } from './answer-report.ts'
@@ -112,6 +115,41 @@ describe('runTriggerTrials()', () => {
     const { trials, interval } = await it.run(TESTS, { repeats: 3 })
     expect(trials.map(({ loads, runs }) => `${loads}/${runs}`)).toEqual(['3/3', '0/3', '0/3'])
     expect(interval).toEqual(toInterval(6, 9))
+  })
+
+  test('sends a message that two sections have only once', async () => {
+    await using it = await open()
+    const twice = readTests('fires: [load tax now, a]\nsilent: [load tax now]\n')
+    const { trials, known, spent } = await it.run(twice, { repeats: 2 })
+    expect(trials.map(({ loads, runs, passed }) => [loads, runs, passed])).toEqual([
+      [2, 2, true],
+      [0, 2, false],
+      [2, 2, false],
+    ])
+    expect([known, spent.calls]).toEqual([0, 4])
+  })
+
+  test('keeps no answer to another catalog than the one at the start', async () => {
+    let change = (): void => undefined
+    await using it = await open((call, request) => {
+      if (call === 2) change()
+      return reply(call, request)
+    })
+    change = () => it.source.put({ ...toSkill('tax'), description: 'Taxes.' })
+    const changed = await it.run(TESTS, {}, { concurrency: 1 })
+    expect(changed).toMatchObject({ stopped: 'failed', total: 1, spent: { calls: 2 } })
+    expect(String(changed.error)).toContain('the skills changed')
+  })
+
+  test('a cap of dollars ends the run if the model reports no tokens', async () => {
+    await using it = await open(() => ({ kind: 'text', text: 'No.', isUncounted: true }))
+    const caps = { price: { input: 1, output: 1 }, maxCost: 1, concurrency: 1 }
+    const { stopped, error, spent } = await it.run(TESTS, {}, caps)
+    expect([stopped, String(error), spent.calls]).toEqual([
+      'failed',
+      expect.stringContaining('reports no tokens'),
+      1,
+    ])
   })
 
   test('ends at the cap, and keeps what was measured', async () => {
@@ -272,6 +310,22 @@ describe('runAnswerTrials()', () => {
     expect([capped.stopped, capped.spent.calls]).toEqual(['cost', 1])
   })
 
+  test('a pattern that takes too long does not match', async () => {
+    await using it = await open(() => ({ kind: 'text', text: `${'a'.repeat(60)}!` }))
+    const hostile = readTests('ask: [{ message: a, expect: [{ matches: "^(a+)+$" }] }]')
+    const columns = [{ name: 'served', agent: it.agent() }]
+    const judge = resolveModel({ model: 'test', baseUrl: it.server.baseUrl })
+    const { signal } = new AbortController()
+    const { rows } = await runAnswerTrials(hostile, {
+      columns,
+      judge,
+      model: 'test',
+      store: it.store,
+      signal,
+    })
+    expect(rows[0]?.cells[0]).toMatchObject({ runs: 1, passed: 0 })
+  })
+
   test('one report shows several skills', async () => {
     await using it = await open()
     const trials = await ask(it)
@@ -308,6 +362,25 @@ test('openTrialStore() works in memory and says why if the file cannot be used',
   })
   expect(store.findRun('k')?.loaded).toEqual(['tax'])
   store.close()
+})
+
+test('openTrialStore() waits for another process that creates the file', async () => {
+  using folder = new TemporaryFolder()
+  const path = folder.at('tests.sqlite')
+  const code = `
+    import { parentPort } from 'node:worker_threads'
+    const { DatabaseSync } = await import('node:sqlite')
+    const database = new DatabaseSync(${JSON.stringify(path)})
+    database.exec('BEGIN EXCLUSIVE; CREATE TABLE other (a)')
+    parentPort.postMessage('locked')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+    database.exec('COMMIT')
+    database.close()`
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`))
+  await once(worker, 'message')
+  using store = await openTrialStore(path)
+  expect(store.fault).toBeUndefined()
+  await once(worker, 'exit')
 })
 
 test('toInterval() is the score interval: eight of ten is 49 to 94 percent', () => {

@@ -46,10 +46,17 @@ export function listTriggerJobs(tests: SkillTests, { agent }: AskedModel): reado
 /** @param read what the model may read besides the catalog and the message */
 export function toJob(trial: Trial, catalog: string, ...read: readonly string[]): TrialJob {
   const { agent, message } = trial
+  const { skills } = agent.options
+  const { current } = skills
   return {
     key: [catalog, message, agent.options.call ?? {}, ...read],
     texts: [catalog, message],
-    run: async (meter, signal) => await runTrial(trial, meter, signal),
+    run: async (meter, signal) => {
+      const run = await runTrial(trial, meter, signal)
+      // The answer may belong to another catalog.
+      if (skills.current !== current) throw new Error('the skills changed while a message was answered')
+      return run
+    },
   }
 }
 

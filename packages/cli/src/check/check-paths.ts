@@ -142,7 +142,7 @@ async function checkFolders(root: string, options: CheckOptions): Promise<readon
 
 /** Lists what git tracks although no skill contains it. Empty outside of a work tree, or without git. */
 async function listLeftovers(root: string): Promise<readonly string[]> {
-  const tracked = await runGit(root, 'ls-files', '-z').catch(() => '')
+  const tracked = await runGit(root, ['ls-files', '-z']).catch(() => '')
   return tracked
     .split('\0')
     .flatMap(path => (findLeftOutIn(path)?.kind === 'leftover' ? join(root, path) : []))

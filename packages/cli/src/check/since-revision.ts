@@ -1,10 +1,15 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { dirname, join, relative, sep } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { countTextEntry } from '@skillstoke/author/internal'
 import { parseSkill, type TokenCounter } from '@skillstoke/core'
 import { isInside, quote } from '@skillstoke/core/internal'
-import { runGit } from '../skills/run-git.ts'
+import { runGit, toGitFault } from '../skills/run-git.ts'
 import { UsageError } from '../terminal/exit-code.ts'
+
+/** The difference to a revision of a large repository takes seconds. */
+const TIMEOUT_MS = 60_000
+/** Exit code of git for a name that it does not know. */
+const UNKNOWN = 1
 
 /** Tokens of a skill: in the catalog, and of its instructions. */
 interface Tokens {
@@ -63,14 +68,17 @@ function findTop(path: string): string | undefined {
   return dirname(path) === path ? undefined : findTop(dirname(path))
 }
 
-/** Asks git what changed, with files that git does not follow yet. */
+/**
+ * Asks git what changed, with files that git does not follow yet.
+ * @throws {UsageError} when git fails
+ */
 async function readChanges(revision: string, top: string): Promise<Changes | undefined> {
   const commit = await findCommit(revision, top)
   if (commit === undefined) return undefined
   const list = async (...words: readonly string[]): Promise<readonly string[]> =>
-    (await runGit(top, ...words)).split('\0').filter(Boolean)
+    (await ask(top, ...words)).split('\0').filter(Boolean)
   // Git would ask for the state of a submodule with the settings of that submodule. Skills there have a work tree of their own.
-  const words = ['diff', '--name-only', '--ignore-submodules=all', '-z', commit]
+  const words = ['diff', '--name-only', '--no-renames', '--ignore-submodules=all', '-z', commit]
   const changed = [
     ...(await list(...(await withoutFilters(top)), ...words)),
     ...(await list('ls-files', '--others', '--exclude-standard', '-z')),
@@ -78,33 +86,68 @@ async function readChanges(revision: string, top: string): Promise<Changes | und
   return {
     has: path => changed.some(each => isInside(each, realpathSync(path))),
     compare: async (folder, file, text, count) => {
-      const path = join(relative(top, realpathSync(folder)), file)
-        .split(sep)
-        .join('/')
       // A file that git cannot show is new.
-      const old = await runGit(top, 'cat-file', 'blob', `${commit}:${path}`).catch(() => '')
+      const old = await runGit(top, [
+        'cat-file',
+        'blob',
+        `${commit}:${toGitPath(join(folder, file), top)}`,
+      ]).catch(() => '')
       return { before: countOf(file, old, count), after: countOf(file, text, count) }
     },
   }
+}
+
+/** Runs git. @throws {UsageError} with the reason of git */
+async function ask(top: string, ...words: readonly string[]): Promise<string> {
+  try {
+    return await runGit(top, words, { timeoutMs: TIMEOUT_MS })
+  } catch (thrown) {
+    throw new UsageError(`git cannot tell what changed in ${quote(top)}: ${toGitFault(thrown)}`)
+  }
+}
+
+function toGitPath(path: string, top: string): string {
+  return relative(top, join(realpathSync(dirname(path)), basename(path)))
+    .split(sep)
+    .join('/')
 }
 
 /** Returns settings that switch off the filters of a repository, because filters are programs. */
 async function withoutFilters(top: string): Promise<readonly string[]> {
   const words = ['config', '--null', '--name-only', '--get-regexp', String.raw`^filter\.`]
   // Git fails if there is none.
-  const names = (await runGit(top, ...words).catch(() => '')).split('\0').filter(Boolean)
+  const names = (await runGit(top, words).catch(() => '')).split('\0').filter(Boolean)
   const unsafe = names.find(name => name.includes('='))
   if (unsafe !== undefined)
     throw new UsageError(`the setting ${quote(unsafe)} of git cannot be switched off; rename it`)
   return names.flatMap(name => ['-c', `${name}=`])
 }
 
-/** Returns the id of a commit. Before the first commit, `HEAD` means an empty tree. */
+/**
+ * Returns the id of a commit. Before the first commit, `HEAD` means an empty tree. In a submodule, a revision means the commit
+ * that the outer repository records.
+ */
 async function findCommit(revision: string, top: string): Promise<string | undefined> {
-  const words = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]
-  const found = await runGit(top, ...words).catch(() => undefined)
-  if (found !== undefined || revision !== 'HEAD') return found?.trim()
-  return (await runGit(top, 'hash-object', '-t', 'tree', '/dev/null')).trim()
+  const recorded = await findRecorded(revision, top)
+  if (recorded !== undefined) return recorded
+  try {
+    const words = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]
+    return (await runGit(top, words)).trim()
+  } catch (thrown) {
+    if ((thrown as { readonly code?: unknown }).code !== UNKNOWN)
+      throw new UsageError(`git cannot read ${quote(top)}: ${toGitFault(thrown)}`)
+    return revision === 'HEAD' ? (await ask(top, 'hash-object', '-t', 'tree', '/dev/null')).trim() : undefined
+  }
+}
+
+/** Returns the commit of a submodule that the outer repository has, except if the command was started in the submodule. */
+async function findRecorded(revision: string, top: string): Promise<string | undefined> {
+  const outer = findTop(dirname(top))
+  if (outer === undefined || findTop(realpathSync('.')) === top) return undefined
+  const commit = await findCommit(revision, outer)
+  if (commit === undefined) return undefined
+  const entry = await ask(outer, 'ls-tree', '--end-of-options', commit, toGitPath(top, outer))
+  return /^160000 commit ([0-9a-f]+)/.exec(entry)?.[1]
 }
 
 function countOf(path: string, text: string, countTokens: TokenCounter): Tokens {

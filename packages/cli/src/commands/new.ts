@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { renderNewSkill, type SkillTemplate } from '@skillstoke/author'
 import { describeNewSkill } from '@skillstoke/author/internal'
-import { defined } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import { AGENT_FOLDERS, type AgentId } from '../config/agent-folders.ts'
 import type { Config } from '../config/config.ts'
 import { findEditor } from '../config/editor.ts'
@@ -28,13 +28,18 @@ export async function createSkill(config: Config, flags: NewFlags, name: string)
   renderNewSkill({ name, description: 'Checks a name. Use when a name is checked.' })
   const root = flags.agent === undefined ? (config.roots[0]?.path ?? 'skills') : AGENT_FOLDERS[flags.agent]
   const folder = resolve(root, name)
-  if (existsSync(folder)) throw new UsageError(`${nearPath(folder)} exists already; choose another name`)
+  if (lstatSync(folder, { throwIfNoEntry: false }) !== undefined)
+    throw new UsageError(`${nearPath(folder)} exists already; choose another name`)
   const mayAsk = config.isInteractive && flags.json !== true
   const description = await findDescription(flags, mayAsk)
   const files = renderNewSkill({ name, description, ...defined({ template: flags.template }) })
-  for (const { path, text } of files) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true })
-    writeFileSync(join(folder, path), text, { flag: 'wx' })
+  try {
+    for (const { path, text } of files) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      writeFileSync(join(folder, path), text, { flag: 'wx' })
+    }
+  } catch (thrown) {
+    throw new UsageError(`${nearPath(folder)} cannot be written: ${toMessage(thrown)}`)
   }
   if (mayAsk) await offerEditor(join(folder, 'SKILL.md'))
   const next = listNext(root, name, config)

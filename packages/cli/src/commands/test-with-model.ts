@@ -70,6 +70,8 @@ interface Asking {
   readonly store: TrialStore
   readonly signal: AbortSignal
   readonly line: ProgressLine
+  /** The skills as they are served at the start. */
+  readonly served: SkillRuntime
   /** What was asked until now. The last report says whether the command goes on. */
   readonly reports: JobReport[]
   /** What the tests will take, for `--dry-run`. */
@@ -109,19 +111,24 @@ export async function testWithModel(
   if (flags.maxCost !== undefined && flags.price === undefined)
     throw new UsageError('--max-cost needs --price INPUT/OUTPUT, in dollars for a million tokens')
   using store = await openMeasured(config)
+  if (store.fault !== undefined) process.stderr.write(`note: the results are not kept: ${store.fault}\n`)
   using end = abortOnSignal()
   using line = new ProgressLine()
-  const asking: Asking = { config, flags, store, signal: end.signal, line, reports: [], estimates: [] }
+  await using served = await openTrialSkills(config)
+  const { signal } = end
+  const asking: Asking = { config, flags, store, signal, line, served, reports: [], estimates: [] }
   const results: SkillResult[] = []
   for (const each of having) {
     if (isStopped(asking)) break
     const { skill, tests } = each
     const revision = await admit(skill, flags.revision, skills, asking)
     const against = await admit(skill, flags.against, skills, asking)
-    const own = await testMessages(each, revision, asking)
-    const other = against && !isStopped(asking) && (await testMessages(each, against, asking))
+    await using named = revision && (await openTrialSkills(config, { skill: skill.name, digest: revision }))
+    await using compared = against && (await openTrialSkills(config, { skill: skill.name, digest: against }))
+    const own = await testMessages(each, named ?? served, asking)
+    const other = compared && !isStopped(asking) && (await testMessages(each, compared, asking))
     const isAnswering = flags.answers === true && tests.answers.length > 0 && !isStopped(asking)
-    const answers = isAnswering ? await testAnswers(each, revision ?? against, asking) : undefined
+    const answers = isAnswering ? await testAnswers(each, named ?? compared, asking) : undefined
     if (own === undefined) continue
     const { triggers, agreement } = own
     results.push({ triggers, agreement, ...defined({ answers, against: other ? other.score : undefined }) })
@@ -176,21 +183,20 @@ async function findNamed(
  */
 async function testMessages(
   { skill: { name }, tests, isTyped }: TestedSkill,
-  digest: Digest | undefined,
+  skills: SkillRuntime,
   asking: Asking,
 ): Promise<(Pick<SkillResult, 'triggers' | 'agreement'> & { readonly score: Score }) | undefined> {
-  const { config, flags, store, reports } = asking
-  await using skills = await openTrialSkills({ config, runsScripts: false, ...toRevision(name, digest) })
+  const { config, flags, store, served, reports } = asking
   const model = nameModel(config)
   const asked = { agent: createTrialAgent(skills, config), model, repeats: flags.repeats }
   const options = toOptions(asking)
-  const which = digest === undefined ? '' : `with ${shortDigest(digest)}: `
+  const { revision } = skills.current.get(name)
+  const which = skills === served ? '' : `with ${shortDigest(revision)}: `
   showPlan(name, which, estimateTrials(tests, asked, { ...options, countTokens }), asking)
   if (flags.dryRun === true) return undefined
   const triggers = await runTriggerTrials(tests, asked, options)
   reports.push(triggers)
   const { passed, total, trials } = triggers
-  const { revision } = skills.current.get(name)
   const score = { skill: name, revision, model, passed, total, at: new Date().toISOString() }
   // Messages of standard input are no tests of the revision.
   if (triggers.stopped === undefined && total > 0 && !isTyped) store.keepScore(score)
@@ -215,19 +221,18 @@ function showPlan(
 /** Compares the answers without the skill, with the served revision, and with the revision that was named. */
 async function testAnswers(
   { skill: { name }, tests }: TestedSkill,
-  digest: Digest | undefined,
+  other: SkillRuntime | undefined,
   asking: Asking,
 ): Promise<AnswerTrials | undefined> {
-  const { config, flags, reports } = asking
-  const setting = { config, runsScripts: true }
-  await using served = await openTrialSkills(setting)
-  await using other = digest && (await openTrialSkills({ ...setting, ...toRevision(name, digest) }))
+  const { config, flags, served, reports } = asking
   const toAgent = (skills: SkillRuntime, without: readonly string[] = []) =>
     createTrialAgent(skills, config, { without, runsScripts: true })
   const columns = [
     { name: 'without the skill', agent: toAgent(served, [name]) },
     { name: 'served', agent: toAgent(served) },
-    ...(other && digest ? [{ name: shortDigest(digest), agent: toAgent(other) }] : []),
+    ...(other === undefined
+      ? []
+      : [{ name: shortDigest(other.current.get(name).revision), agent: toAgent(other) }]),
   ]
   const asked = {
     columns,
@@ -241,10 +246,6 @@ async function testAnswers(
   const answers = await runAnswerTrials(tests, { ...options, ...asked })
   reports.push(answers)
   return answers
-}
-
-function toRevision(skill: string, digest: Digest | undefined) {
-  return defined({ revision: digest && { skill, digest } })
 }
 
 /** Returns what may still be spent. */
@@ -265,7 +266,7 @@ function toOptions({ flags, store, signal, line, reports }: Asking): JobOptions 
 async function toAnswer(
   results: readonly SkillResult[],
   faults: readonly TestFault[],
-  { flags: { report, answers: isAnswering, dryRun, revision }, store: { fault }, reports, estimates }: Asking,
+  { flags: { report, answers: isAnswering, dryRun, revision }, reports, estimates }: Asking,
 ): Promise<Answer> {
   const answers = results.flatMap(each => each.answers ?? [])
   if (report !== undefined && answers.length > 0) await writeFile(report, renderAnswerReport(...answers))
@@ -286,7 +287,6 @@ async function toAnswer(
       if (isAnswering === true && answers.length === 0 && stopped === undefined)
         yield 'no message below "ask:" was sent'
       if (report !== undefined && answers.length > 0) yield `wrote the answers to ${report}`
-      if (fault !== undefined) yield paint('yellow', `the results are not kept: ${fault}`)
       if (stopped !== undefined)
         yield paint('yellow', `${STOPS[stopped]}${error === undefined ? '' : `: ${toMessage(error)}`}`)
     },
@@ -322,5 +322,5 @@ const STOPS: Readonly<Record<NonNullable<TriggerTrials['stopped']>, string>> = {
   calls: 'ended at --max-calls; run it again to go on, because what was measured is kept',
   cost: 'ended at --max-cost; run it again to go on, because what was measured is kept',
   aborted: 'interrupted; what was measured is kept',
-  failed: 'a call of the model failed; what was measured is kept',
+  failed: 'a message could not be tested; what was measured is kept',
 }

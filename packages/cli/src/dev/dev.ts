@@ -155,7 +155,7 @@ async function createAskModel(
   return tests =>
     turns.run(async () => {
       // The loads of a trial are no use of the skills.
-      await using skills = await openTrialSkills({ config, runsScripts: false })
+      await using skills = await openTrialSkills(config)
       const asked = { agent: createTrialAgent(skills, config), model: nameModel(config) }
       return summarizeTrials(
         await runTriggerTrials(tests, asked, { store, signal, maxCalls: MAX_TEST_CALLS }),

@@ -4,7 +4,6 @@ import { replaceFolder } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import type { Available } from './available.ts'
-import { carryLeftOut } from './left-out-files.ts'
 import { type LockedSkill, projectFolder, readLock, writeLock } from './lock-file.ts'
 
 /** Where a skill is copied from and to. */
@@ -32,13 +31,9 @@ export async function copySkill(
   const root = dirname(join(projectFolder(config), path))
   if (!isThere) {
     const swap = { fileSystem: new NodeFileSystem(), root, location: skill.name }
-    const time = new Date().toISOString().replaceAll(/[:.]/g, '-')
-    const replaced = await replaceFolder(swap, await available.read(skill), time)
-    if (replaced !== undefined)
-      await carryLeftOut(
-        { from: replaced, to: join(root, skill.name), inside: root },
-        before[skill.name]?.files ?? {},
-      )
+    const when = new Date().toISOString().replaceAll(/[:.]/g, '-')
+    const parts = { paths: Object.keys(before[skill.name]?.files ?? {}), areAll: false }
+    await replaceFolder(swap, await available.read(skill), { when, parts })
   }
   const locked: LockedSkill = {
     source,

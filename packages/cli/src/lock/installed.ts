@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { type Digest, SkillError } from '@skillstoke/core'
-import { digestOf, isPrivateKey, revisionOf, sortFiles } from '@skillstoke/core/internal'
+import { digestOf, isPrivateKey, revisionOf, sortFiles, splitParts } from '@skillstoke/core/internal'
 import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import type { SkillFile } from '@skillstoke/core/source'
-import { type CopiedFiles, isCopied, MAX_FILE_BYTES, splitEntries, toPath } from './left-out-files.ts'
 import type { LockedSkill } from './lock-file.ts'
+
+const MAX_FILE_BYTES = 1024 * 1024 * 1024
 
 /** Present state of the folder of a locked skill. */
 export interface InstalledState {
@@ -24,7 +25,8 @@ export async function inspect(
   locked: Pick<LockedSkill, 'path' | 'files' | 'revision'>,
   platform: NodeJS.Platform = process.platform,
 ): Promise<InstalledState> {
-  const found = await readFolder(join(project, locked.path), locked.files)
+  const parts = { paths: Object.keys(locked.files), areAll: false }
+  const found = await readFolder(join(project, locked.path), parts)
   if (found === undefined) return { kind: 'missing', changed: [] }
   const now = new Map(found.files.map(({ path, digest }) => [path, digest as string]))
   const differing = [...new Set([...now.keys(), ...Object.keys(locked.files)])].filter(
@@ -53,22 +55,25 @@ interface Folder {
 }
 
 /** Reads the entries of a folder that can be part of a skill. Returns `undefined` if the folder does not exist. */
-async function readFolder(root: string, copied: CopiedFiles): Promise<Folder | undefined> {
+async function readFolder(
+  root: string,
+  parts: Parameters<typeof splitParts>[2],
+): Promise<Folder | undefined> {
   const fileSystem = new NodeFileSystem()
   const files: SkillFile[] = []
   const others: string[] = []
   const inside = [root]
   const visit = async (folder: string): Promise<void> => {
-    const { kept } = splitEntries(await fileSystem.list(join(root, folder)), folder, copied)
+    const { kept } = splitParts(await fileSystem.list(join(root, folder)), folder, parts)
     for (const { name, kind } of kept) {
       // Reads the file by its name on disk. Compares the NFC form of this name, because the lock file contains NFC
       // names.
-      const path = toPath(folder, name)
+      const path = folder === '' ? name : `${folder}/${name}`
       const known = path.normalize('NFC')
       if (kind === 'directory') await visit(path)
       else if (kind === 'file') {
         const { bytes, stat } = await fileSystem.read(join(root, path), { inside, maxBytes: MAX_FILE_BYTES })
-        if (isPrivateKey(known, bytes) && !isCopied(known, copied)) continue
+        if (isPrivateKey(known, bytes) && !parts.paths.includes(known)) continue
         const digest = digestOf(bytes, nodeHasher)
         files.push({ path: known, digest, size: bytes.length, isExecutable: stat.isExecutable })
       } else others.push(known)

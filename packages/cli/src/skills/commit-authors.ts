@@ -70,7 +70,7 @@ async function listBlobs(
 async function listWriters(directory: string): Promise<ReadonlyMap<string, FolderCommit> | undefined> {
   const options = ['--raw', '-z', '--no-abbrev', '--no-renames', '--relative', '--first-parent', '-m']
   try {
-    return readWriters(await runGit(directory, 'log', '--format=%x1e%an%x1f%s', ...options, '--', '.'))
+    return readWriters(await runGit(directory, ['log', '--format=%x1e%an%x1f%s', ...options, '--', '.']))
   } catch {
     return undefined
   }

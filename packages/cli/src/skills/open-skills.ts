@@ -27,8 +27,8 @@ import { warnAboutState } from './state-warnings.ts'
 import { createCatalogCounter } from './tokens.ts'
 
 export interface OpenOptions {
-  /** `off` reads the sources only once. `auto` also watches the sources for changes. */
-  readonly watching: 'auto' | 'off'
+  /** `auto` watches the sources for changes. `off` reads them on request, `never` only at the start. */
+  readonly watching: 'auto' | 'off' | 'never'
   /**
    * Whether remote sources are polled. With `manual`, a source is fetched only if the state directory has no copy of
    * it. @default as `watching`
@@ -58,6 +58,8 @@ export interface OpenOptions {
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
 
+const NO_TRIGGERS = { onAccess: false, onRequest: false }
+
 /**
  * Opens a runtime with the configured sources and the state directory. Prints problems of the state directory on
  * standard error, at the latest when the runtime closes.
@@ -82,7 +84,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     state,
     onDuplicate: config.onDuplicate,
     review,
-    tuning: { hasher: nodeHasher },
+    tuning: { hasher: nodeHasher, ...(options.watching === 'never' ? { triggers: NO_TRIGGERS } : {}) },
     ...defined({ scripts }),
     catalog: { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog },
     ...options.runtime,
@@ -163,7 +165,7 @@ async function createSources(
     // Allows links from one root into another root, so that several roots can share a skill.
     directory(path, {
       label,
-      watching,
+      watching: watching === 'auto' ? watching : 'off',
       reading: config.reading,
       hasDirectories,
       linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots, ...linked],
@@ -177,7 +179,7 @@ async function createSources(
     access: config.access,
     stateDirectory: config.stateDirectory,
     reading: config.reading,
-    polling: polling ?? (watching === 'off' ? 'manual' : 'auto'),
+    polling: polling ?? (watching === 'auto' ? 'auto' : 'manual'),
   } as const
   const remotes = await Promise.all(config.remotes.map(remote => createRemote(remote, setup)))
   return [...folders, ...remotes]

@@ -14,24 +14,17 @@ const TIMEOUT = { firstChunkMs: 60_000, chunkMs: 60_000 }
 /** Most model calls in one turn. */
 const MAX_STEPS = 8
 
-/** The skills of a trial. */
-export interface TrialSetting {
-  readonly config: Config
-  /** Whether scripts run, with the grants of their skill. */
-  readonly runsScripts: boolean
-  /** Revision that is served instead of the one that is served now. */
-  readonly revision?: { readonly skill: string; readonly digest: string }
-}
-
-/** Opens the skills of a trial. The caller closes them. */
-export async function openTrialSkills({
-  config,
-  runsScripts,
-  revision,
-}: TrialSetting): Promise<SkillRuntime> {
+/**
+ * Opens the skills of a trial, which do not change while it runs. The caller closes them.
+ * @param revision what is served instead of the revision that is served now
+ */
+export async function openTrialSkills(
+  config: Config,
+  revision?: { readonly skill: string; readonly digest: string },
+): Promise<SkillRuntime> {
   const skills = await openSkills(config, {
-    watching: 'off',
-    runsScripts,
+    watching: 'never',
+    runsScripts: true,
     needsState: revision !== undefined,
     wrapState: toTrialState,
     runtime: { catalog: { countTokens, ...config.catalog } },

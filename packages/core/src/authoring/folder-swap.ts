@@ -4,6 +4,7 @@ import { compareText } from '../skill/compare.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { FetchedFile } from '../source/stored-tree.ts'
 import { type GuardedFolder, refuseGit } from './git-guard.ts'
+import { carryLeftOut, type PartFiles } from './left-out-files.ts'
 import { listFolder } from './list-folder.ts'
 
 /** A file of the new folder. */
@@ -18,13 +19,15 @@ const SWAPS = `${TRASH}/.swap`
  * Replaces a whole folder. Writes the new files to a temporary folder, moves the old folder to the trash, then moves
  * the temporary folder to the path of the old folder. Between the two moves, readers see no folder. At any other time,
  * readers see either the whole old folder or the whole new folder. If the process is killed between the two moves,
- * `finishSwaps` makes the second move. Returns the path of the old folder in the trash, if there was an old folder.
+ * `finishSwaps` makes the second move. Then moves what is no part of the skill, for example `.git`, into the new folder.
+ * Returns the path of the old folder in the trash, if there was an old folder.
+ * @param parts the files of the skill in the old folder
  * @throws {SkillError} INVALID_PATH for files that git would take for its own data
  */
 export async function replaceFolder(
   { fileSystem, root, location }: GuardedFolder,
   files: readonly FolderFile[],
-  when: string,
+  { when, parts }: { readonly when: string; readonly parts: PartFiles },
 ): Promise<string | undefined> {
   const id = encodeURIComponent(location)
   const stage = `${root}/${SWAPS}/.tmp-${id}`
@@ -59,7 +62,9 @@ export async function replaceFolder(
     }
     throw thrown
   }
-  return wasThere ? aside : undefined
+  if (!wasThere) return undefined
+  await carryLeftOut(fileSystem, { from: aside, to: target, root }, parts)
+  return aside
 }
 
 /** True if a process has started to replace a folder. The process may still be running, or may have been killed. */

@@ -249,7 +249,9 @@ export class SkillWriter {
       isExecutable,
     })
     const files = await Promise.all(earlier.files.map(read))
-    return await replaceFolder({ fileSystem, root, location }, files, this.#timestamp())
+    const paths = present?.files.map(({ path }) => path) ?? []
+    const parts = { paths, areAll: present !== undefined }
+    return await replaceFolder({ fileSystem, root, location }, files, { when: this.#timestamp(), parts })
   }
 
   /** Returns the served skill. */
