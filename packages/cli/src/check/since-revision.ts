@@ -87,11 +87,8 @@ async function readChanges(revision: string, top: string): Promise<Changes | und
     has: path => changed.some(each => isInside(each, realpathSync(path))),
     compare: async (folder, file, text, count) => {
       // A file that git cannot show is new.
-      const old = await runGit(top, [
-        'cat-file',
-        'blob',
-        `${commit}:${toGitPath(join(folder, file), top)}`,
-      ]).catch(() => '')
+      const blob = `${commit}:${toGitPath(join(folder, file), top)}`
+      const old = await runGit(top, ['cat-file', 'blob', blob]).catch(() => '')
       return { before: countOf(file, old, count), after: countOf(file, text, count) }
     },
   }
@@ -144,9 +141,11 @@ async function findCommit(revision: string, top: string): Promise<string | undef
 async function findRecorded(revision: string, top: string): Promise<string | undefined> {
   const outer = findTop(dirname(top))
   if (outer === undefined || findTop(realpathSync('.')) === top) return undefined
-  const commit = await findCommit(revision, outer)
+  // The outer repository may be of no use, for example if it belongs to another user.
+  const commit = await findCommit(revision, outer).catch(() => undefined)
   if (commit === undefined) return undefined
-  const entry = await ask(outer, 'ls-tree', '--end-of-options', commit, toGitPath(top, outer))
+  const words = ['ls-tree', '--end-of-options', commit, toGitPath(top, outer)]
+  const entry = await runGit(outer, words).catch(() => '')
   return /^160000 commit ([0-9a-f]+)/.exec(entry)?.[1]
 }
 
