@@ -5,6 +5,11 @@ import { ENDURANCE, PACKED, SDKS, SYSTEM, UNIT } from './scripts/test-projects.t
 
 // Uses more workers than cores, because many tests mostly wait for a process, a server or a deadline.
 const shared = { testTimeout: 30_000, hookTimeout: 30_000, maxWorkers: 5 }
+const patient = {
+  ...shared,
+  setupFiles: ['tests/fixtures/patience.ts'],
+  expect: { poll: { timeout: 15_000 } },
+}
 
 export default defineConfig({
   test: {
@@ -12,10 +17,10 @@ export default defineConfig({
     // Vitest starts the projects in alphabetical order. The project with the slowest files starts first, and the project with the fastest files starts last.
     projects: [
       { resolve: { alias: sourceAliases() }, test: { ...shared, ...UNIT, isolate: false } },
-      { test: { ...shared, ...SYSTEM } },
-      ...(existsSync('tests/sdks/node_modules') ? [{ test: { ...shared, ...SDKS } }] : []),
-      { test: { ...shared, ...PACKED } },
-      { test: { ...shared, ...ENDURANCE } },
+      { test: { ...patient, ...SYSTEM } },
+      ...(existsSync('tests/sdks/node_modules') ? [{ test: { ...patient, ...SDKS } }] : []),
+      { test: { ...patient, ...PACKED } },
+      { test: { ...patient, ...ENDURANCE } },
     ],
   },
 })

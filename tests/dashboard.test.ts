@@ -421,6 +421,7 @@ describe.skipIf(CHROMIUM === undefined)('decisions on the page', () => {
     await page.getByRole('button', { name: 'Unpin' }).waitFor()
     expect((await dev.client.skill('pdf')).body).toBe('First.')
     await page.getByRole('button', { name: 'Unpin' }).click()
+    await page.getByRole('button', { name: 'Unpin' }).waitFor({ state: 'hidden' })
     await page.getByRole('button', { name: 'Disable' }).click()
     await page.getByRole('button', { name: 'Enable' }).waitFor()
     expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['disabled'])
