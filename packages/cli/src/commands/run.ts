@@ -218,6 +218,10 @@ async function toTarget(
   input: string | undefined,
   skills: SkillRuntime,
 ): Promise<RunTarget | undefined> {
+  const parts = splitCommandId(target)
+  const skill = skills.current.find(target) ?? skills.current.find(parts?.skill ?? target)
+  // A busy machine reads the commands of a skill later.
+  if (skill !== undefined) await skills.scripts.ready(skill)
   if (path !== undefined) {
     const isCommand = (id: string): boolean => skills.scripts.find(id) !== undefined
     const meant = [target, `${target}.${path}`].find(isCommand)
@@ -227,8 +231,7 @@ async function toTarget(
       throw new UsageError('--input is for commands; pass arguments to a script after "--"')
     return { skill: target, path, args }
   }
-  const parts = splitCommandId(target)
-  if (skills.current.find(target) !== undefined || parts === undefined) return undefined
+  if (parts === undefined || skill?.name === target) return undefined
   return { skill: parts.skill, id: target, input: await readInput(input ?? '{}') }
 }
 

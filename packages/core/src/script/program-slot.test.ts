@@ -88,6 +88,22 @@ test('a call waits for the first code of a skill, however long its scan takes', 
   expect((await call).value).toBe('old')
 })
 
+test('a script of a command is not run as a file while the commands of its skill are still unknown', async () => {
+  const clock = new FakeClock()
+  const runner = new TextRunner()
+  const scan = Promise.withResolvers<void>()
+  runner.onScan = () => scan.promise
+  const opening = open(new MemorySkillStore(), runner, clock)
+  await clock.advance(5_000)
+  await using skills = await opening
+  const run = skills.scripts.run('pdf', 'scripts/go.js')
+  scan.resolve()
+  await expect(run).rejects.toMatchObject({
+    code: 'SCRIPT_REFUSED',
+    message: expect.stringContaining('run pdf.go'),
+  })
+})
+
 test('after a failure of the machine, ProgramSlot tries again to load the newest code, even if older code has answered a call', async () => {
   const store = new MemorySkillStore()
   {

@@ -243,7 +243,10 @@ export class SkillScripts {
     await this.#options.reader.refresh(name)
     const skill = this.#get(name)
     options.signal?.throwIfAborted()
-    const commands = this.#slots.find(skill)?.commands ?? []
+    const slot = this.#slots.want(skill)
+    // Until the first scan, nobody knows which files are programs.
+    if (slot !== undefined && slot.scan === undefined) await untilAborted(options.signal, slot.ready())
+    const commands = slot?.commands ?? []
     const isName = !skill.files.some(file => file.path === path) && commands.some(each => each.name === path)
     const script = isName ? { path, args: [] } : findScript(path, skill)
     const own = commands.filter(({ path: file, name: command }) => (isName ? command : file) === script.path)
