@@ -4,11 +4,11 @@ import { sourceAliases } from './scripts/source-aliases.ts'
 import { ENDURANCE, PACKED, SDKS, SYSTEM, UNIT } from './scripts/test-projects.ts'
 
 // Uses more workers than cores, because many tests mostly wait for a process, a server or a deadline.
-const shared = { testTimeout: 30_000, hookTimeout: 30_000, maxWorkers: 5 }
+const shared = { testTimeout: 90_000, hookTimeout: 90_000, maxWorkers: 5 }
 const patient = {
   ...shared,
   setupFiles: ['tests/fixtures/patience.ts'],
-  expect: { poll: { timeout: 15_000 } },
+  expect: { poll: { timeout: 45_000 } },
 }
 
 export default defineConfig({

@@ -254,7 +254,7 @@ describe('the event stream', () => {
     for (let count = 1; count < 256; count++) expect(await open()).toBe(200)
     expect(await open()).toBe(503)
     first.abort()
-    await expect.poll(() => open('GET'), { timeout: 5_000 }).toBe(200)
+    await expect.poll(() => open('GET')).toBe(200)
     expect(await open()).toBe(503)
   })
 
@@ -405,7 +405,7 @@ describe('a running dev server and other processes', () => {
     await using dev = await startDev({ root: folder.path, state, args: ['--no-agent'] })
     rmSync(state, { recursive: true, maxRetries: 10 }) // the server may be writing to it
     const path = join(state, 'run', `${dev.process.pid}.json`)
-    await expect.poll(() => existsSync(path), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => existsSync(path)).toBe(true)
     expect([statSync(path).mode & 0o777, statSync(join(state, 'run')).mode & 0o777]).toEqual([0o600, 0o700])
     expect(stoke<{ from: unknown }>(['list', '--json', ...flags]).json.from).toMatchObject({ url: dev.url })
     expect(stoke(['reload', ...flags]).status).toBe(0)
@@ -434,9 +434,7 @@ describe('a running dev server and other processes', () => {
     state.write(`run/${dead}.json.gone.tmp`, '{')
     state.write(`run/open-${dead}.html`, 'a secret address')
     await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
-    await expect
-      .poll(() => readdirSync(run).sort(), { timeout: 10_000 })
-      .toEqual(['1.json', `${dev.process.pid}.json`].sort())
+    await expect.poll(() => readdirSync(run).sort()).toEqual(['1.json', `${dev.process.pid}.json`].sort())
   })
 
   test('a run file is private to its user, is removed when the server ends, and counts as stale after kill -9', async () => {

@@ -7,7 +7,7 @@ import { NATS_SERVER, NatsServer } from './fixtures/nats-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
-const LONG = { timeout: 20_000, interval: 50 }
+const LONG = { timeout: 60_000, interval: 50 }
 
 interface Ended {
   readonly code: number | null

@@ -114,7 +114,7 @@ describe('close()', () => {
       parameters: { retry_after: 3_600 },
     })
     chat.source.put(REFUND)
-    await expect.poll(() => chat.server.refused.length, { timeout: 5_000 }).toBe(1)
+    await expect.poll(() => chat.server.refused.length).toBe(1)
     await chat.bot.close()
     expect(chat.faults).toEqual([])
   })

@@ -563,5 +563,5 @@ test('if a skill is removed while its older code loads, the process that loads t
   folder.remove('git')
   await skills.reload()
   released.resolve()
-  await expect.poll(countScriptProcesses, { timeout: 10_000 }).toBe(0)
+  await expect.poll(countScriptProcesses).toBe(0)
 })

@@ -82,7 +82,7 @@ exec ${BUBBLEWRAP} "$@"
       host.kill('SIGKILL')
       await once(host, 'exit')
       await vi.waitFor(() => expect(existsSync(tools.at('alone'))).toBe(true), 20_000)
-      await expect.poll(() => processesOf(folder), { timeout: 20_000 }).toEqual([])
+      await expect.poll(() => processesOf(folder)).toEqual([])
     }, 60_000)
 
     test('leaves no process whenever it is killed', async () => {
@@ -97,7 +97,7 @@ exec ${BUBBLEWRAP} "$@"
         await delay(round)
         host.kill('SIGKILL')
         await ended
-        await expect.poll(() => processesOf(folder), { timeout: 20_000 }).toEqual([])
+        await expect.poll(() => processesOf(folder)).toEqual([])
       }
     }, 120_000)
   },

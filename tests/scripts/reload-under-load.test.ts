@@ -57,6 +57,6 @@ test(`during reloads, no call fails, mixes two versions, or runs code that was a
   expect(calls).toBeGreaterThan(CALLERS)
   expect((await skills.scripts.execute('git.version')).value).toEqual([EDITS, EDITS])
   // Up to four processes run calls. In addition, there may be a reserve process and its sandbox process.
-  await expect.poll(countScriptProcesses, { timeout: 10_000 }).toBeLessThanOrEqual(4 + 2)
-  await expect.poll(descriptors, { timeout: 10_000 }).toBeLessThanOrEqual(before + 3 * 4)
+  await expect.poll(countScriptProcesses).toBeLessThanOrEqual(4 + 2)
+  await expect.poll(descriptors).toBeLessThanOrEqual(before + 3 * 4)
 })

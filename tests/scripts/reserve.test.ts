@@ -234,7 +234,7 @@ test('the reserve process ends some time after the last edit', async () => {
   await using skills = await openScripts(folder.path, { sandbox: 'off', reserveMs: 1_000 })
   await look(skills)
   const waiting = await edit(folder, skills)
-  await expect.poll(() => existsSync(waiting), { timeout: 10_000 }).toBe(false)
+  await expect.poll(() => existsSync(waiting)).toBe(false)
   expect(scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(false)
   expect((await look(skills)).version).toBe(2)
 })
@@ -271,7 +271,7 @@ test('the reserve process ends when its host is killed, and the next host remove
   expect(readdirSync(state.path)).toHaveLength(1)
   await using next = await openScripts(folder.path, options)
   expect(next.scripts.list().map(({ id }) => id)).toEqual(['host.run'])
-  await expect.poll(() => readdirSync(state.path), { timeout: 10_000 }).toEqual([])
+  await expect.poll(() => readdirSync(state.path)).toEqual([])
 })
 
 /** Returns a host program that edits its only skill until a reserve process exists, and then keeps running. */

@@ -148,7 +148,7 @@ describe('GitHubPollingWatcher', () => {
     expect(await first).toEqual(['added d', 'removed b', 'modified a'])
     const polls = server.requests.length
     repository.commit({ 'README.md': 'Still nothing.' })
-    await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(polls + 6), { timeout: 10_000 })
+    await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(polls + 6))
     repository.commit({ 'skills/a/SKILL.md': text('a', 'Newest.') })
     expect(await next(batches)).toEqual(['modified a'])
     watcher.stop()

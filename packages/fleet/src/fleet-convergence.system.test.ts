@@ -131,7 +131,7 @@ describe.skipIf(NATS_SERVER === undefined)('agents of a fleet', { timeout: 60_00
       await sleep(500)
       const before = downloads
       await nc.request('$KV.SK._beat')
-      await vi.waitFor(() => expect(downloads).toBeGreaterThan(before), { timeout: 5_000 })
+      await vi.waitFor(() => expect(downloads).toBeGreaterThan(before))
     },
   )
 
@@ -161,7 +161,7 @@ describe.skipIf(NATS_SERVER === undefined)('agents of a fleet', { timeout: 60_00
       const nc = await connect({ servers: server.url, user: 'admin', pass: 'secret' })
       onTestFinished(async () => await nc.close())
       await nc.request('$KV.SK._beat')
-      await vi.waitFor(() => expect(reads).toBe(5), { timeout: 5_000 })
+      await vi.waitFor(() => expect(reads).toBe(5))
     },
   )
 
