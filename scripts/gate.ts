@@ -182,18 +182,23 @@ const LOW_PRIORITY = 10
 const hasOldNode = existsSync(OLD_NODE)
 const isReady = await Promise.all([run(format), runAll(builds)])
 if (isReady.every(Boolean)) {
-  const areGreen = await Promise.all([
-    run(tests, { isShown: true }),
-    !hasOldNode || leftOut['Node 22'] || run(oldNodeTests),
-    runAll(
-      [
-        ...beside,
-        ...(hasSdks && !leftOut.sdks ? [sdkTypes] : []),
-        ...(hasSite && !leftOut.site ? [site] : []),
-      ],
-      { isLowPriority: true },
-    ),
-  ])
+  const parts = [
+    async () => await run(tests, { isShown: true }),
+    async () => !hasOldNode || leftOut['Node 22'] || (await run(oldNodeTests)),
+    async () =>
+      await runAll(
+        [
+          ...beside,
+          ...(hasSdks && !leftOut.sdks ? [sdkTypes] : []),
+          ...(hasSite && !leftOut.site ? [site] : []),
+        ],
+        { isLowPriority: true },
+      ),
+  ]
+  const areGreen: boolean[] = []
+  // Tests wait for processes and servers, so in CI nothing else takes the processor away from them.
+  if (IS_CI) for (const part of parts) areGreen.push(await part())
+  else areGreen.push(...(await Promise.all(parts.map(async part => await part()))))
   const isEnduranceGreen = leftOut.endurance || (await run(enduranceTests, { isShown: true }))
   const counts = [
     countTests(RESULTS),
