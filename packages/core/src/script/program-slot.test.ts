@@ -74,13 +74,23 @@ async function open(store: MemorySkillStore, scripts: TextRunner, clock?: FakeCl
   return await createSkillRuntime({ sources: [source], state: { store }, scripts, ...given })
 }
 
-test('a call waits for the first code of a skill, however long its scan takes', async () => {
+/** Opens the skills of a machine that has not scanned any code yet. */
+async function openUnscanned(): Promise<{
+  readonly clock: FakeClock
+  readonly scan: PromiseWithResolvers<void>
+  readonly opening: Promise<SkillRuntime>
+}> {
   const clock = new FakeClock()
   const runner = new TextRunner()
   const scan = Promise.withResolvers<void>()
   runner.onScan = () => scan.promise
   const opening = open(new MemorySkillStore(), runner, clock)
   await clock.advance(5_000)
+  return { clock, scan, opening }
+}
+
+test('a call waits for the first code of a skill, however long its scan takes', async () => {
+  const { clock, scan, opening } = await openUnscanned()
   await using skills = await opening
   const call = skills.scripts.execute('pdf.go')
   await clock.advance(60_000)
@@ -89,12 +99,7 @@ test('a call waits for the first code of a skill, however long its scan takes', 
 })
 
 test('a script of a command is not run as a file while the commands of its skill are still unknown', async () => {
-  const clock = new FakeClock()
-  const runner = new TextRunner()
-  const scan = Promise.withResolvers<void>()
-  runner.onScan = () => scan.promise
-  const opening = open(new MemorySkillStore(), runner, clock)
-  await clock.advance(5_000)
+  const { scan, opening } = await openUnscanned()
   await using skills = await opening
   const run = skills.scripts.run('pdf', 'scripts/go.js')
   scan.resolve()
