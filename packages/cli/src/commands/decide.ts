@@ -36,7 +36,7 @@ export interface DecideFlags {
 }
 
 /**
- * Implements `stoke reject`, `pin`, `unpin`, `enable` and `disable` for each target. A target is `name` or
+ * Implements `stoke reject`, `withdraw`, `pin`, `unpin`, `enable` and `disable` for each target. A target is `name` or
  * `source/name`, optionally with `@` and a whole digest. The decisions apply to every process that uses the state
  * directory.
  */
@@ -138,6 +138,7 @@ function* describeWaiting(row: WaitingRow, config: Config): Generator<string> {
 const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   approve: ['approved', 'approved already:'],
   reject: ['rejected', 'rejected already:'],
+  withdraw: ['withdrawn', 'no decision to withdraw:'],
   pin: ['pinned', 'pinned already:'],
   unpin: ['unpinned', 'not pinned:'],
   enable: ['enabled', 'not disabled:'],

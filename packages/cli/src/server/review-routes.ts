@@ -38,7 +38,13 @@ const grant = z.strictObject({
 const rollback = z.strictObject({ skill: skillName, revision, confirmHidden: z.boolean().optional() })
 
 /** The verbs with which a request must name the revision that the caller has seen. */
-const NEEDS_REVISION: readonly (DecisionVerb | GrantVerb)[] = ['approve', 'reject', 'pin', 'grant']
+const NEEDS_REVISION: readonly (DecisionVerb | GrantVerb)[] = [
+  'approve',
+  'reject',
+  'withdraw',
+  'pin',
+  'grant',
+]
 
 function checkRevision({ verb, revision }: z.infer<typeof decision> | z.infer<typeof grant>): void {
   if (NEEDS_REVISION.includes(verb) && revision === undefined)

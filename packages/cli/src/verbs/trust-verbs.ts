@@ -34,6 +34,10 @@ const DECISIONS: Readonly<
     words: 'refuse the newest revision, even if it is served now',
     examples: ['stoke reject pdf', 'stoke reject team/pdf --note "asks for secrets"'],
   },
+  withdraw: {
+    words: 'take back the approval or the rejection of the newest revision, so that it waits again',
+    examples: ['stoke withdraw pdf'],
+  },
   pin: {
     words: 'serve one fixed revision: the revision that is served now, or the revision that you name',
     examples: ['stoke pin pdf', 'stoke pin pdf@sha256:...'],

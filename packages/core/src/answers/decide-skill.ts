@@ -5,7 +5,7 @@ import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { type DecidedRow, toDecidedRow } from './skill-row.ts'
 
 /** Decisions about one skill. */
-export const DECISION_VERBS = ['approve', 'reject', 'pin', 'unpin', 'enable', 'disable'] as const
+export const DECISION_VERBS = ['approve', 'reject', 'withdraw', 'pin', 'unpin', 'enable', 'disable'] as const
 
 export type DecisionVerb = (typeof DECISION_VERBS)[number]
 
@@ -49,6 +49,8 @@ export async function decideSkill(
     case 'reject':
     case 'pin':
       return toDecidedRow(await review[verb](skill, { ...note, ...of, confirmHidden }))
+    case 'withdraw':
+      return toDecidedRow(await review.withdraw(skill, { ...note, ...of }))
     default:
       if (revision === undefined) return toDecidedRow(await review[verb](skill, note))
       throw new SkillError(

@@ -15,6 +15,13 @@ export type SkillDecision =
     }
   /** The revision must not be served, even if it is served now. */
   | { readonly kind: 'reject'; readonly revision: Digest }
+  /** Takes back the approval or the rejection of a revision, so that no decision about it is in effect. */
+  | {
+      readonly kind: 'withdraw'
+      readonly revision: Digest
+      /** The texts of agents in the revision, which wait for an approval again. */
+      readonly unsettles?: readonly WrittenFile[]
+    }
   /** The revision is served regardless of newer texts. */
   | { readonly kind: 'pin'; readonly revision: Digest }
   | { readonly kind: 'unpin' }
@@ -51,6 +58,7 @@ export type DecisionKind = SkillDecision['kind']
 export const IS_ABOUT_CODE: Readonly<Record<DecisionKind, boolean>> = {
   approve: true,
   reject: true,
+  withdraw: true,
   pin: false,
   unpin: false,
   disable: false,
@@ -97,6 +105,8 @@ export interface Grant extends DecisionMeta {
 export interface FolderDecisions {
   readonly approved: ReadonlyMap<Digest, DecisionMeta>
   readonly rejected: ReadonlyMap<Digest, DecisionMeta>
+  /** Revisions whose last decision was withdrawn. They stop being served, as a rejected revision does. */
+  readonly withdrawn: ReadonlySet<Digest>
   readonly pinned?: (DecisionMeta & { readonly revision: Digest }) | undefined
   readonly disabled?: DecisionMeta | undefined
   readonly frozen?: DecisionMeta | undefined
@@ -182,6 +192,7 @@ export const EFFECT_MS = 60_000
 const NOTHING: FolderDecisions = Object.freeze({
   approved: new Map(),
   rejected: new Map(),
+  withdrawn: new Set<Digest>(),
   granted: [],
   revoked: new Set<ScriptCapability>(),
   writes: [],
@@ -208,6 +219,7 @@ export function withDecision(
         ...withApprovedWrites(now, settles),
         revoked: new Set(),
         approved: new Map(approved).set(revision, meta),
+        withdrawn: now.withdrawn.difference(new Set([revision])),
         rejected: without(rejected, [revision]),
         settled: [...settled, ...settles.filter(file => !isAmong(file, settled))],
       }
@@ -219,6 +231,18 @@ export function withDecision(
         approved: without(approved, [recorded.revision]),
         rejected: new Map(rejected).set(recorded.revision, meta),
       }
+    case 'withdraw': {
+      const { revision, unsettles = [] } = recorded
+      return {
+        ...now,
+        approved: without(approved, [revision]),
+        rejected: without(rejected, [revision]),
+        withdrawn: new Set(now.withdrawn).add(revision),
+        writes: now.approvedWrites.filter(each => isAmong(each, unsettles)).reduce(withNote, writes),
+        approvedWrites: notWrittenIn(now.approvedWrites, unsettles),
+        settled: notWrittenIn(settled, unsettles),
+      }
+    }
     case 'pin':
       return {
         ...now,
@@ -307,6 +331,8 @@ export function holdsAlready(now: FolderDecisions | undefined, decision: SkillDe
       return approved.has(decision.revision) && decision.settles === undefined
     case 'reject':
       return rejected.has(decision.revision)
+    case 'withdraw':
+      return !approved.has(decision.revision) && !rejected.has(decision.revision)
     case 'pin':
       return pinned?.revision === decision.revision
     case 'unpin':

@@ -188,13 +188,13 @@ export class HistoryRecorder {
 
 /** Returns true if a decision can stop a skill from being served. */
 function isEnd({ kind }: RecordedDecision): boolean {
-  return kind === 'disable' || kind === 'reject' || kind === 'unpin'
+  return kind === 'disable' || kind === 'reject' || kind === 'withdraw' || kind === 'unpin'
 }
 
 /** Returns true if a decision can make a known revision live. */
 function isBeginning(decision: RecordedDecision, revision: Digest): boolean {
   if (decision.kind === 'approve' || decision.kind === 'pin') return decision.revision === revision
-  return decision.kind === 'enable' || decision.kind === 'unpin' || decision.kind === 'reject'
+  return ['enable', 'unpin', 'reject', 'withdraw'].includes(decision.kind)
 }
 
 function toOrigin({ kind, by, note }: RecordedDecision): ChangeOrigin {

@@ -151,14 +151,14 @@ function findLeftWrites(request: AdmissionRequest, decisions: DecisionStore): re
 
 function toStanding(decided: FolderDecisions | undefined): StandingDecision | undefined {
   if (decided === undefined) return undefined
-  const { disabled, pinned, rejected, approved } = decided
+  const { disabled, pinned, rejected, withdrawn, approved } = decided
   return {
     ...(disabled === undefined ? {} : { disabled: `disabled by ${describeMeta(disabled)}` }),
     ...(pinned === undefined
       ? {}
       : { pinned: { revision: pinned.revision, reason: `pinned by ${describeMeta(pinned)}` } }),
     approved: [...approved].sort(([, a], [, b]) => b.at - a.at).map(([revision]) => revision),
-    isRevoked: revision => rejected.has(revision),
+    isRevoked: revision => rejected.has(revision) || withdrawn.has(revision),
   }
 }
 

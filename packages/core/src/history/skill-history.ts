@@ -355,12 +355,18 @@ const readWhole: ReadRevision = (text, { records }) =>
   )
 
 /**
- * Returns true if a decision caused a step that the log lists. Such a decision needs no entry of its own. A rejection
- * always needs its own entry, because the step that it causes names no revision.
+ * Returns true if a decision caused a step that the log lists. Such a decision needs no entry of its own. A rejection and
+ * its withdrawal always need their own entries, because the steps that they cause may name no revision.
  */
 function cameOf({ cause, author, at }: RevisionRecord, decision: RecordedDecision): boolean {
   const { kind, by } = decision
-  if (kind === 'reject' || author.name !== by || at < decision.at || at - decision.at > EFFECT_MS)
+  if (
+    kind === 'reject' ||
+    kind === 'withdraw' ||
+    author.name !== by ||
+    at < decision.at ||
+    at - decision.at > EFFECT_MS
+  )
     return false
   return cause === kind || (cause === 'rollback' && (kind === 'pin' || kind === 'approve'))
 }

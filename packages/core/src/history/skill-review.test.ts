@@ -119,6 +119,26 @@ describe('a reviewed source', () => {
     }
   })
 
+  test('a withdrawn approval or rejection lets the newest revision wait again, and serves what was served before', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+    await it.skills.review.approve('pdf')
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Second.'))
+    for (const verb of ['approve', 'reject'] as const) {
+      await it.skills.review[verb]('pdf', { by: 'ada' })
+      const back = await it.skills.review.withdraw('pdf', { by: 'ada' })
+      expect([back.isNew, await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([
+        true,
+        'First.',
+        'team:pending',
+      ])
+    }
+    expect((await it.skills.review.withdraw('pdf')).isNew).toBe(false)
+    const revision = it.skills.current.get('pdf').revision
+    await expect(it.skills.review.withdraw('pdf', { revision })).rejects.toMatchObject({
+      code: 'CHANGED_SINCE_READ',
+    })
+  })
+
   test('a reviewed source serves nothing after a rejection if no other revision was approved', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await it.skills.review.approve('pdf')

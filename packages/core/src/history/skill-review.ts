@@ -18,6 +18,7 @@ import {
   type AgentWrite,
   type DecisionStore,
   holdsAlready,
+  isAmong,
   type RecordedDecision,
   type SkillDecision,
   withDecision,
@@ -73,6 +74,9 @@ export interface DecideOptions extends DecisionNote {
 
 const KNOWN_NOTE: KnownOptions<DecisionNote> = { by: true, note: true }
 const KNOWN_ALL: KnownOptions<Omit<DecideOptions, 'revision'>> = { ...KNOWN_NOTE, confirmHidden: true }
+type WithdrawOptions = Omit<DecideOptions, 'confirmHidden'>
+
+const KNOWN_WITHDRAW: KnownOptions<WithdrawOptions> = { ...KNOWN_NOTE, revision: true }
 const KNOWN: KnownOptions<DecideOptions> = { ...KNOWN_ALL, revision: true }
 
 /**
@@ -185,6 +189,34 @@ export class SkillReview {
       { kind: 'reject', revision: checkNewest(report, options.revision) },
       options,
     )
+  }
+
+  /**
+   * Takes back the approval or the rejection of the newest revision, which then waits for a decision again if its source
+   * is reviewed. The revision that was served before it is served again.
+   * @throws {SkillError} as `approve`
+   *
+   * @example
+   * ```ts
+   * import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+   *
+   * const greet = { name: 'greet', description: 'Use when greeting.' }
+   * const source = new MemorySource({ label: 'team', trust: 'review' }, [greet])
+   * await using skills = await createSkillRuntime({ sources: [source] })
+   * await skills.review.approve('greet', { by: 'ada' })
+   * const { status } = await skills.review.withdraw('greet', { by: 'ada' })
+   * console.log(status) // prints pending
+   * ```
+   */
+  async withdraw(target: SkillTarget, options: WithdrawOptions = {}): Promise<DecidedSkill> {
+    checkOptions('withdraw()', options, KNOWN_WITHDRAW)
+    const { report, place } = this.#find(target)
+    const revision = checkNewest(report, options.revision)
+    const skill = this.#options.registry.findNewest(place)
+    const settled = this.#options.decisions.find(place)?.settled ?? []
+    const unsettles = settled.filter(file => isAmong(file, skill?.files ?? []))
+    const back = unsettles.length === 0 ? {} : { unsettles }
+    return await this.#decide(place, { kind: 'withdraw', revision, ...back }, options)
   }
 
   /**
