@@ -18,6 +18,11 @@ export interface AgentReport {
   readonly skills: number
   /** How many newer revisions wait for approval, or were rejected. */
   readonly held: number
+  /**
+   * Skills that the process serves otherwise than its channel has them, with the served revision; null if the process does
+   * not serve the skill. At most 50, sorted by name.
+   */
+  readonly differs?: readonly { readonly skill: string; readonly revision: Digest | null }[]
   /** The generation of the process, which includes its other sources. */
   readonly generation: { readonly number: number; readonly digest: string }
   /** Epoch and sequence that the process has received. */
@@ -40,6 +45,7 @@ export interface AgentReport {
 }
 
 export const MAX_ERRORS = 5
+export const MAX_DIFFERS = 50
 /** Longest text in a report, in characters. */
 export const MAX_TEXT = 1_000
 const LAST_TIME = 8.64e15
@@ -51,6 +57,10 @@ const isNumber: Check = value => typeof value === 'number' && value >= 0 && valu
 const isDigest: Check = value => typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value)
 const isErrors: Check = value =>
   Array.isArray(value) && value.length <= MAX_ERRORS && value.every(each => isText(each))
+const isDiffers: Check = value =>
+  Array.isArray(value) &&
+  value.length <= MAX_DIFFERS &&
+  value.every(each => isText(each?.skill) && (each.revision === null || isDigest(each.revision)))
 const orAbsent =
   (check: Check): Check =>
   value =>
@@ -65,6 +75,7 @@ const CHECKS: Readonly<Record<keyof AgentReport, Check>> = {
   digest: isDigest,
   skills: isNumber,
   held: isNumber,
+  differs: orAbsent(isDiffers),
   generation: value => {
     const { number, digest } = (value ?? {}) as Readonly<Record<string, unknown>>
     return isNumber(number) && isText(digest)

@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { SkillError, type SkillReport, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, defined, isError, type KnownOptions, quote } from '@skillstoke/core/internal'
-import { type AgentReport, MAX_ERRORS, MAX_TEXT } from './agent-report.ts'
+import {
+  checkOptions,
+  compareText,
+  defined,
+  isError,
+  type KnownOptions,
+  quote,
+} from '@skillstoke/core/internal'
+import { type AgentReport, MAX_DIFFERS, MAX_ERRORS, MAX_TEXT } from './agent-report.ts'
 import { digestOfSet, listHeads } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
 import type { FleetSource } from './fleet-source.ts'
@@ -108,9 +115,15 @@ export class FleetReporter implements AsyncDisposable {
         diagnostics.filter(isError).map(({ message }) => `${name}: ${message}`),
       ),
     ]
+    const revisions = new Map(served.map(({ name, revision }) => [name, revision]))
+    const differs = listHeads(state, this.#source.channel).flatMap(({ skill, manifest }) => {
+      const revision = revisions.get(skill) ?? null
+      return revision === manifest.revision ? [] : { skill, revision }
+    })
     return {
       ...this.#identity,
       digest: digestOfSet(served),
+      differs: differs.sort((a, b) => compareText(a.skill, b.skill)).slice(0, MAX_DIFFERS),
       skills: served.length,
       held: reports.filter(isHeld).length,
       generation: { number: current.number, digest: current.digest },

@@ -83,10 +83,20 @@ export interface SkillMcpOptions {
    * What a client writes is live in its own connection, and waits for approval everywhere else. @default false
    */
   readonly authorTools?: boolean
-  /** Called when a client's conversation starts or ends, and after each tool call in the conversation. */
-  readonly onSessionChange?: () => void
+  /** Called when a client connects or leaves, lists the tools, or has called a tool. */
+  readonly onSessionChange?: (seen: SeenClient) => void
   readonly logger?: Logger
   readonly clock?: Clock
+}
+
+/** Who sent a request. */
+export interface SeenClient {
+  /** Id of the session of the runtime; absent for a client without a conversation. */
+  readonly session?: string
+  /** What the client says about itself; absent until the client has said it. */
+  readonly client?: { readonly name: string; readonly version: string }
+  /** The skill that the client has loaded with this call. */
+  readonly loaded?: string
 }
 
 const KNOWN: KnownOptions<SkillMcpOptions> = {

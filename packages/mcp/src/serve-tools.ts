@@ -11,6 +11,7 @@ import { defined, quote, TOOL_NAMES } from '@skillstoke/core/internal'
 import type { AttachedParts } from './attach-skills.ts'
 import { addToFirstAnswer } from './first-answer.ts'
 import { type HostHandlers, listOfHost, passToHost } from './host-handlers.ts'
+import type { SeenClient } from './mcp-options.ts'
 import { describeAsking, splitSince, withSince } from './since-field.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
@@ -23,7 +24,10 @@ const TOOLS = ['tools/list', 'tools'] as const
 export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandlers): void {
   const { session, options, tools, trace } = parts
   const addFirst = addToFirstAnswer(parts)
+  const seen = (context: ServerContext, loaded?: string): void =>
+    options.onSessionChange?.(defined({ session: session?.id, client: describeClient(mcp, context), loaded }))
   mcp.server.setRequestHandler('tools/list', async (request, context) => {
+    seen(context)
     const own = (await tools.list()).map(toWireTool)
     const names = new Set(own.map(({ name }) => name))
     const others: Tool[] = []
@@ -51,7 +55,7 @@ export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandl
         ...noticeFor(session, result, context.mcpReq.signal),
         ...(context.mcpReq.signal.aborted ? [] : describeLoads(mcp, parts, tool, result)),
       ]
-      options.onSessionChange?.()
+      seen(context, tool.name === TOOL_NAMES.loadSkill && !result.isError ? result.skill : undefined)
       return {
         content: texts.map(text => ({ type: 'text' as const, text: endLine(text) })),
         isError: result.isError,
@@ -93,11 +97,16 @@ export function nameClient(
 }
 
 /** Returns the id of an authenticated client, otherwise the name that the client gives itself. */
-export function clientOf(mcp: McpServer, { http, mcpReq }: ServerContext): string | undefined {
+export function clientOf(mcp: McpServer, context: ServerContext): string | undefined {
+  return context.http?.authInfo?.clientId ?? describeClient(mcp, context)?.name
+}
+
+/** Returns what a client says about itself. */
+function describeClient(mcp: McpServer, { mcpReq }: ServerContext): SeenClient['client'] {
   // Since 2026-07-28, a client names itself in the envelope of each request. The types of the SDK leave the field out.
-  const envelope = mcpReq.envelope as Partial<Record<string, { readonly name?: string }>> | undefined
-  const named = mcp.server.getClientVersion()?.name ?? envelope?.[CLIENT_INFO_META_KEY]?.name
-  return http?.authInfo?.clientId ?? named
+  const envelope = mcpReq.envelope as Partial<Record<string, SeenClient['client']>> | undefined
+  const { name, version } = mcp.server.getClientVersion() ?? envelope?.[CLIENT_INFO_META_KEY] ?? {}
+  return name === undefined || version === undefined ? undefined : { name, version }
 }
 
 /** Ends a text with a line break, because some hosts join the texts of an answer without a separator. */

@@ -221,13 +221,19 @@ export class SkillsView {
       subscribed: isFiltered || isContinued ? EVERYTHING : subscribed,
       missed,
     })
-    onSessionChange?.()
-    const { onclose } = server.server
+    const seen = { session: session.id }
+    onSessionChange?.(seen)
+    const { onclose, oninitialized } = server.server
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is not an event target
+    server.server.oninitialized = () => {
+      onSessionChange?.({ ...seen, ...defined({ client: server.server.getClientVersion() }) })
+      oninitialized?.()
+    }
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is not an event target
     server.server.onclose = () => {
       this.#connections.delete(connection)
       session.close()
-      onSessionChange?.()
+      onSessionChange?.(seen)
       onclose?.()
     }
     return connection

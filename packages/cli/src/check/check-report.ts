@@ -8,7 +8,14 @@ import {
   type SkillToCheck,
 } from '@skillstoke/author'
 import { toFindings } from '@skillstoke/author/internal'
-import type { Diagnostic, Generation, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
+import {
+  type Diagnostic,
+  type Generation,
+  parseSkill,
+  type Skill,
+  type SkillReport,
+  type SkillRuntime,
+} from '@skillstoke/core'
 import { checkCapabilities, decodeText, decodeUnmarkedText, mayBeImported } from '@skillstoke/core/internal'
 import { isFrozen } from '../skills/open-skills.ts'
 import { readNewestBytes } from '../skills/read-newest.ts'
@@ -35,6 +42,20 @@ export async function checkReport(
   return skill === undefined
     ? toFindings(report.diagnostics, options)
     : await checkSkill({ ...skill, others: listOthers(skills) }, options)
+}
+
+/** Checks a text that is not saved as the SKILL.md of a folder, beside the other files of that folder. */
+export async function checkText(
+  report: SkillReport,
+  text: string,
+  { skills, ...options }: CheckSetting,
+): Promise<readonly Finding[]> {
+  const folder = report.directory ?? report.location
+  const place = { path: join(folder, 'SKILL.md'), directoryName: basename(folder) }
+  const bytes = new TextEncoder().encode(text)
+  const { diagnostics } = parseSkill(bytes, place)
+  const read = await readReported({ ...report, diagnostics: [] }, { skills })
+  return await checkSkill({ ...read, ...place, bytes, diagnostics, others: listOthers(skills) }, options)
 }
 
 /** Reads the newest text of a folder, and its files. Returns `undefined` if they are not on this machine. */

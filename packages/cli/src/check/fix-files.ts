@@ -38,7 +38,7 @@ export function planFixes(
 }
 
 /** Whether a file, or a folder between it and its skill, is a link. The target of a link may be a file outside of the skill. */
-function isLinked(path: string): boolean {
+export function isLinked(path: string): boolean {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) return true
   const folder = dirname(path)
   const isSkill = ['SKILL.md', 'skill.md'].some(name => existsSync(join(folder, name)))

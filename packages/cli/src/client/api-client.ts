@@ -18,6 +18,7 @@ import {
   type RunEvent,
   type RunRequest,
   type ServerEvent,
+  type TestRunEvent,
 } from './api-types.ts'
 import type { ChatEvent, ChatRequest } from './chat-types.ts'
 import { readJsonLines, readParts } from './json-lines.ts'
@@ -206,6 +207,52 @@ export class ApiClient {
     return await read(this.#api.chat[':id'].$get({ param }))
   }
 
+  /** Returns the messages of the tests of a skill, with what their words and earlier runs say. */
+  async tests(name: string) {
+    return await read(this.#api.skills[':name'].tests.$get(of(name)))
+  }
+
+  /** Sends the messages of a skill to the model. Yields progress, then the result or the failure. */
+  async *runTests(
+    skill: string,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<TestRunEvent, void, undefined> {
+    checkOptions('runTests()', options, KNOWN_SIGNAL)
+    yield* readJsonLines<TestRunEvent>(
+      await this.#api.tests.run.$post({ json: { skill } }, { init: { signal: options.signal ?? null } }),
+    )
+  }
+
+  /** Checks a text that is not saved as the SKILL.md of a skill. */
+  async check(skill: string, text: string) {
+    return await read(this.#api.check.$post({ json: { skill, text } }))
+  }
+
+  /** Writes the SKILL.md of a skill in one of the roots. CONFLICT means that the file no longer contains `before`. */
+  async save(skill: string, before: string, text: string) {
+    return await read(this.#api.save.$post({ json: { skill, before, text } }))
+  }
+
+  /** Creates a skill in the first root. */
+  async create(skill: { readonly name: string; readonly description: string }) {
+    return await read(this.#api.new.$post({ json: skill }))
+  }
+
+  /** Moves the folder of a skill in one of the roots to `.trash`. */
+  async remove(skill: string) {
+    return await read(this.#api.remove.$post({ json: { skill } }))
+  }
+
+  /** Moves a folder back that `remove()` moved since the server started. */
+  async putBack(skill: string) {
+    return await read(this.#api['put-back'].$post({ json: { skill } }))
+  }
+
+  /** Opens the SKILL.md of a skill in the editor of the person who started the server. */
+  async open(skill: string, line?: number) {
+    return await read(this.#api.open.$post({ json: { skill, ...defined({ line }) } }))
+  }
+
   /** Writes a message into the tests of a skill. Returns the path of the file. */
   async addTest(test: {
     readonly skill: string
@@ -223,6 +270,11 @@ export class ApiClient {
   /** Returns the followed fleets: the published versions, and which agent serves what. */
   async fleet() {
     return await read(this.#api.fleet.$get())
+  }
+
+  /** Returns the versions of a published skill, newest first. */
+  async fleetVersions(source: string, skill: string) {
+    return await read(this.#api.fleet.versions.$get({ query: { source, skill } }))
   }
 
   /** Publishes an earlier version of a skill to a fleet again. Needs the rights of a publisher. */

@@ -1,4 +1,6 @@
 import type { TokenUsage } from '@skillstoke/agent'
+import type { Collision, TestFault, TriggerCase } from '@skillstoke/author'
+import type { TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
 import type { Digest, SkillChange, SkillFacet, SkillStatus, ToolProgress } from '@skillstoke/core'
 import type {
   describeScripts,
@@ -38,6 +40,10 @@ export interface ServerStatus extends SourcesStatus {
   readonly pid: number
   readonly version: string
   readonly stateDirectory: string
+  /** Name of the folder in which the server was started. */
+  readonly project: string
+  /** Command that starts the server again. */
+  readonly command: string
   /** Name of the model that answers in the conversation of the demo agent and in the playground. */
   readonly model: string
 }
@@ -52,6 +58,51 @@ export type SkillScriptsInfo = ReturnType<typeof describeScripts> & {
 export type RunRequest =
   | { readonly skill: string; readonly command: string; readonly input: Readonly<Record<string, unknown>> }
   | { readonly skill: string; readonly path: string; readonly args: readonly string[] }
+
+/** One message of the tests of a skill. */
+export interface TestCase extends Pick<TriggerCase, 'kind' | 'message' | 'verdict'> {
+  /** The skill that shares most words with the message, and the next one. */
+  readonly first: string | null
+  readonly second: string | null
+  /** What a model did with the message, and the present catalog. Null if no model was asked. */
+  readonly trial: TriggerTrial | null
+}
+
+/** `GET /api/skills/:name/tests` */
+export interface SkillTestsInfo {
+  /** Name of the model. Null if no model is named, so that only words can be compared. */
+  readonly model: string | null
+  /** Number of model calls that a run would make. */
+  readonly calls: number
+  readonly cases: readonly TestCase[]
+  readonly faults: readonly TestFault[]
+}
+
+/** Events that `POST /api/tests/run` sends, one per line. The last event is the result or the failure. */
+export type TestRunEvent =
+  | { readonly kind: 'progress'; readonly done: number; readonly of: number }
+  | {
+      readonly kind: 'result'
+      readonly passed: number
+      readonly total: number
+      /** Why the run ended early. */
+      readonly stopped?: TriggerTrials['stopped']
+      readonly reason?: string
+    }
+  | { readonly kind: 'failed'; readonly message: string }
+
+/** `GET /api/fleet/versions`: the versions of a published skill, newest first. */
+export interface FleetVersions {
+  readonly versions: readonly {
+    readonly version: number
+    /** Null for a removal. */
+    readonly revision: Digest | null
+    readonly publisher: string
+    /** ISO date of the publication. */
+    readonly at: string
+    readonly note?: string
+  }[]
+}
 
 /** `POST /api/fleet/rollback`: asks for an earlier version of a published skill. */
 export interface FleetRollbackRequest {
@@ -102,6 +153,8 @@ export interface Told {
 
 export interface Turn {
   readonly turn: number
+  /** When the question was asked, as an ISO date. */
+  readonly at: string
   readonly question: string
   /** Notices that were sent to the conversation in this turn. */
   readonly told: readonly Told[]
@@ -112,9 +165,23 @@ export interface Turn {
   readonly failure: string | null
 }
 
+/** An MCP client, by what it says about itself. */
+export interface ClientInfo {
+  readonly name: string
+  readonly version: string
+  /** Names of the skills that the client has loaded since the server started. */
+  readonly loaded: readonly string[]
+  /** When the client was seen last, as an ISO date. */
+  readonly lastAt: string
+}
+
 /** One conversation, with its catalog and its notices. */
 export interface SessionInfo {
   readonly id: string
+  /** `dev` is the conversation of the demo agent, and `page` a conversation that was held on the page. */
+  readonly kind: 'dev' | 'page' | 'mcp'
+  /** The MCP client. Null for other conversations, and until the client has said its name. */
+  readonly client: ClientInfo | null
   /** Generation of the newest catalog or notice in the conversation. */
   readonly generation: GenerationId
   readonly catalog: { readonly tokens: number; readonly listed: number; readonly omitted: number }
@@ -165,14 +232,34 @@ export interface TimelineEntry {
   readonly omitted: number
 }
 
+/** Tests of a served revision that a model failed. */
+export interface FailingTests {
+  readonly skill: string
+  readonly passed: number
+  readonly total: number
+  readonly model: string
+  /** When the tests ended, as an ISO date. */
+  readonly at: string
+}
+
+/** What an author should look at besides findings. Empty for more than 1,000 skills. */
+export interface AttentionInfo {
+  /** Pairs of skills that compete for the same messages. */
+  readonly collisions: readonly Collision[]
+  readonly failing: readonly FailingTests[]
+}
+
 /** The complete state, sent as the first event of a stream. */
 export interface StateEvent {
   readonly kind: 'state'
   readonly status: ServerStatus
   readonly skills: readonly SkillRow[]
   readonly sessions: readonly SessionInfo[]
+  /** MCP clients without a conversation, which read the newest skills at each request. The last one is first. */
+  readonly clients: readonly ClientInfo[]
   /** Entries, oldest first. */
   readonly timeline: readonly TimelineEntry[]
+  readonly attention: AttentionInfo
 }
 
 /** A new generation. */
@@ -199,6 +286,13 @@ export interface RowsEvent {
 export interface SessionsEvent {
   readonly kind: 'sessions'
   readonly sessions: readonly SessionInfo[]
+  readonly clients: readonly ClientInfo[]
+}
+
+/** Sent when there is more or less to look at. */
+export interface AttentionEvent {
+  readonly kind: 'attention'
+  readonly attention: AttentionInfo
 }
 
 /** Sent when commands of a skill are added, removed, or changed. */
@@ -208,7 +302,13 @@ export interface CommandsEvent {
 }
 
 /** Events that `GET /api/events` sends. */
-export type ServerEvent = StateEvent | UpdateEvent | RowsEvent | SessionsEvent | CommandsEvent
+export type ServerEvent =
+  | StateEvent
+  | UpdateEvent
+  | RowsEvent
+  | SessionsEvent
+  | AttentionEvent
+  | CommandsEvent
 
 export const KEY_HEADER = 'x-skillstoke-key'
 

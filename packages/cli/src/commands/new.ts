@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { lstatSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
-import { renderNewSkill, type SkillTemplate } from '@skillstoke/author'
+import { join, resolve } from 'node:path'
+import type { SkillTemplate } from '@skillstoke/author'
 import { describeNewSkill } from '@skillstoke/author/internal'
-import { defined, toMessage } from '@skillstoke/core/internal'
+import { defined } from '@skillstoke/core/internal'
 import { AGENT_FOLDERS, type AgentId } from '../config/agent-folders.ts'
 import type { Config } from '../config/config.ts'
 import { findEditor } from '../config/editor.ts'
+import { planNewSkill, writeNewSkill } from '../skills/new-skill.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { askLine, askYes } from '../terminal/ask.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
@@ -24,26 +24,14 @@ interface NewFlags {
 
 /** Implements `stoke new`: writes a skill and a file for its tests into a new folder. */
 export async function createSkill(config: Config, flags: NewFlags, name: string): Promise<Answer> {
-  // Checks the name before the person answers questions.
-  renderNewSkill({ name, description: 'Checks a name. Use when a name is checked.' })
   const root = flags.agent === undefined ? (config.roots[0]?.path ?? 'skills') : AGENT_FOLDERS[flags.agent]
-  const folder = resolve(root, name)
-  if (lstatSync(folder, { throwIfNoEntry: false }) !== undefined)
-    throw new UsageError(`${nearPath(folder)} exists already; choose another name`)
+  // Checks the name before the person answers questions.
+  const folder = planNewSkill(root, name)
   const mayAsk = config.isInteractive && flags.json !== true
   const description = await findDescription(flags, mayAsk)
-  const files = renderNewSkill({ name, description, ...defined({ template: flags.template }) })
-  try {
-    for (const { path, text } of files) {
-      mkdirSync(dirname(join(folder, path)), { recursive: true })
-      writeFileSync(join(folder, path), text, { flag: 'wx' })
-    }
-  } catch (thrown) {
-    throw new UsageError(`${nearPath(folder)} cannot be written: ${toMessage(thrown)}`)
-  }
+  const { paths } = writeNewSkill(root, { name, description, ...defined({ template: flags.template }) })
   if (mayAsk) await offerEditor(join(folder, 'SKILL.md'))
   const next = listNext(root, name, config)
-  const paths = files.map(({ path }) => path)
   return {
     json: { name, description, path: folder, files: paths, next },
     text: () => [

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
+import { join } from 'node:path'
+import { openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
 import { findLinkTarget } from '../config/real-path.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lock-file.ts'
+import { putAside } from '../lock/trash.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 import { toTerminalLine } from '../terminal/output.ts'
@@ -43,13 +44,10 @@ export async function remove(
     const done: { name: string; keptIn: string | null }[] = []
     for (const name of names) {
       const folder = join(project, locked[name]?.path ?? '')
-      const root = dirname(folder)
-      const aside = join(root, '.trash', `${name}-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`)
-      const isThere = existsSync(folder)
-      if (isThere) await new NodeFileSystem().move(folder, aside, { inside: root })
+      const keptIn = existsSync(folder) ? await putAside(folder) : null
       delete rest[name]
       await writeLock(config, rest)
-      done.push({ name, keptIn: isThere ? aside : null })
+      done.push({ name, keptIn })
     }
     return done
   })

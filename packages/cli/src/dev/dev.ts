@@ -2,9 +2,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { MemoryConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import type { SkillTests } from '@skillstoke/author'
-import { runTriggerTrials } from '@skillstoke/author/trials'
 import type { SkillRuntime } from '@skillstoke/core'
-import { defined, Turns, toMessage } from '@skillstoke/core/internal'
+import { defined, toMessage } from '@skillstoke/core/internal'
 import { createSkillsServer } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
@@ -21,7 +20,7 @@ import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
-import { createTrialAgent, nameModel, openMeasured, openTrialSkills } from '../trial/open-trial.ts'
+import { ModelTests } from '../trial/model-tests.ts'
 import { printCommands } from './command-printer.ts'
 import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
@@ -92,7 +91,7 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
       createSkillsServer(skills, {
         version: readVersion(),
         ...toSessionOptions(config),
-        onSessionChange: tellSessions,
+        onSessionChange: seen => server.state.noteClient(seen),
         ...scope,
       }),
     )
@@ -109,7 +108,9 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
         if (asksItself && update.changes.length > 0) turns.requestTurn(update)
       }),
     )
-    const askModel = flags.test === true ? await createAskModel(config, end.signal, parts) : undefined
+    const model = flags.test === true ? new ModelTests(config) : undefined
+    const askModel =
+      model && (async (tests: SkillTests) => summarizeTrials(await model.run(tests, { signal: end.signal })))
     parts.defer(printTests(skills, skills.forConversation(scope), printAbove, askModel))
     if (config.isInteractive) {
       const fix = new FixKey(skills, server.state.findings, printAbove)
@@ -138,29 +139,6 @@ async function noteOther(config: Config): Promise<void> {
   if (other === undefined) return
   const { url, pid } = other.file
   process.stderr.write(`note: process ${pid} already serves these folders at ${url}; this one is a second\n`)
-}
-
-/** Most model calls after one save. */
-const MAX_TEST_CALLS = 200
-
-/** Returns a function that sends the messages of a skill to the model, and describes the result in one line. */
-async function createAskModel(
-  config: Config,
-  signal: AbortSignal,
-  parts: Parts,
-): Promise<(tests: SkillTests) => Promise<string>> {
-  const store = await openMeasured(config)
-  parts.defer(() => store.close())
-  const turns = new Turns(1)
-  return tests =>
-    turns.run(async () => {
-      // The loads of a trial are no use of the skills.
-      await using skills = await openTrialSkills(config)
-      const asked = { agent: createTrialAgent(skills, config), model: nameModel(config) }
-      return summarizeTrials(
-        await runTriggerTrials(tests, asked, { store, signal, maxCalls: MAX_TEST_CALLS }),
-      )
-    })
 }
 
 /**

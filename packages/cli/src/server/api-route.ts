@@ -61,6 +61,27 @@ export function stream(
 /** Interval of messages without content, which keep an idle stream open. */
 export const KEEP_ALIVE_MS = 15_000
 
+/** Maximum number of events that the reader has not read yet. */
+const MAX_BACKLOG = 2_000
+
+/** Yields the events that work reports, then the last one, which it returns. If the reader is slow, drops reported events. */
+export async function* follow<T>(
+  work: (report: (event: T) => void) => Promise<T>,
+): AsyncGenerator<T, void, undefined> {
+  const start = (controller: ReadableStreamDefaultController<T>): void => {
+    const report = (event: T): void => {
+      if ((controller.desiredSize ?? 0) > 0) controller.enqueue(event)
+    }
+    work(report)
+      .then(event => {
+        controller.enqueue(event)
+        controller.close()
+      })
+      .catch((thrown: unknown) => controller.error(thrown)) // without effect if the reader has left
+  }
+  yield* new ReadableStream<T>({ start }, { highWaterMark: MAX_BACKLOG })
+}
+
 /** Streams the events of work that the request starts. Aborts the work when the reader leaves or the server closes. */
 export function streamWork(
   context: Context,

@@ -13,9 +13,11 @@ import {
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { z } from 'zod'
+import type { Config } from '../config/config.ts'
 import { listHistory } from '../skills/commit-authors.ts'
 import { fail } from './api-failure.ts'
 import { body, KEEP_ALIVE_MS, lookFirst, query, reply, stream } from './api-route.ts'
+import { createAuthorRoutes, LARGE_BODIES, MAX_LARGE_BODY } from './author-routes.ts'
 import { createChatRoutes } from './chat-routes.ts'
 import { streamEvents } from './event-stream.ts'
 import { createFleetRoutes } from './fleet-routes.ts'
@@ -24,8 +26,10 @@ import type { Playground } from './playground.ts'
 import type { RequestGuard } from './request-guard.ts'
 import { createReviewRoutes } from './review-routes.ts'
 import { createRunRoutes } from './run-routes.ts'
+import { createTestRoutes } from './test-routes.ts'
 
 export interface ApiOptions {
+  readonly config: Config
   readonly answering: Answering
   readonly state: LiveState
   readonly playground: Playground
@@ -47,12 +51,12 @@ export function createApi(options: ApiOptions) {
   const { skills } = answering
   const looked = lookFirst(skills)
   return new Hono()
-    .use(
-      bodyLimit({
-        maxSize: MAX_BODY_BYTES,
-        onError: () => fail(413, 'TOO_LARGE', `the body is too large; send at most ${MAX_BODY_BYTES} bytes`),
-      }),
-    )
+    .use(async (context, next) => {
+      const maxSize = LARGE_BODIES.includes(context.req.path) ? MAX_LARGE_BODY : MAX_BODY_BYTES
+      const onError = (): never =>
+        fail(413, 'TOO_LARGE', `the body is too large; send at most ${maxSize} bytes`)
+      return await bodyLimit({ maxSize, onError })(context, next)
+    })
     .use(async (context, next) => {
       context.header('Cache-Control', 'no-store')
       if (context.req.method === 'POST' && !isJson(context))
@@ -92,9 +96,11 @@ export function createApi(options: ApiOptions) {
       return reply(context, await explainSkill(context.req.param('name'), session, answering))
     })
     .route('/', createReviewRoutes(skills))
+    .route('/', createAuthorRoutes(options))
     .route('/', createRunRoutes(skills, signal))
     .route('/', createFleetRoutes(skills))
     .route('/', createChatRoutes(options))
+    .route('/', createTestRoutes(options))
 
     .post('/reload', body(z.object({})), async context => reply(context, await state.reload()))
     .get('/events', createEventRoute(options))

@@ -2,7 +2,6 @@ import { defined, quote } from '@skillstoke/core/internal'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { ChatDetail } from '../client/chat-types.ts'
-import { writeTest } from '../trial/add-test.ts'
 import type { ApiOptions } from './api.ts'
 import { fail } from './api-failure.ts'
 import { body, lookFirst, reply, streamWork } from './api-route.ts'
@@ -16,13 +15,6 @@ const request = z.strictObject({
   conversation: z.string().min(1).max(100).optional(),
   /** Name of a served skill, which is invoked by its slash command. */
   skill: skillName.optional(),
-})
-
-/** A message of a conversation, as a test of a skill. */
-const newTest = z.strictObject({
-  skill: skillName,
-  kind: z.enum(['fires', 'silent']),
-  message: z.string().min(1).max(4_000),
 })
 
 /** Creates the routes of the playground. */
@@ -46,10 +38,6 @@ export function createChatRoutes(options: ApiOptions) {
       return streamWork(context, options.signal, signal =>
         playground.ask({ question, conversation, skill, signal }),
       )
-    })
-    .post('/tests', body(newTest), lookFirst(skills), context => {
-      const { skill, ...test } = context.req.valid('json')
-      return reply(context, { path: writeTest(skills.current.get(skill), test, skills) })
     })
     .get('/chat/:id', lookFirst(skills), async context => {
       const id = context.req.param('id')

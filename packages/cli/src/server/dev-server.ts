@@ -52,7 +52,7 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const metrics = await createMetrics(skills)
   const end = new AbortController()
   const api = createApi({
-    ...{ answering, state, playground, guard, startId },
+    ...{ config, answering, state, playground, guard, startId },
     signal: end.signal,
   })
   const app = new Hono()

@@ -1,12 +1,13 @@
 import type { SkillRuntime } from '@skillstoke/core'
 import { defined, quote, toMessage } from '@skillstoke/core/internal'
-import type { FleetSource } from '@skillstoke/fleet'
+import type { FleetSource, SkillPublisher } from '@skillstoke/fleet'
 import { Hono } from 'hono'
 import { z } from 'zod'
+import type { FleetVersions } from '../client/api-types.ts'
 import { readSigner } from '../config/fleet-config.ts'
 import { currentUser, fleetsOf } from '../skills/open-skills.ts'
 import { fail } from './api-failure.ts'
-import { body, reply } from './api-route.ts'
+import { body, query, reply } from './api-route.ts'
 import { skillName } from './review-routes.ts'
 
 const rollback = z.strictObject({
@@ -21,25 +22,43 @@ const rollback = z.strictObject({
 
 /** Creates the routes that show the followed fleets, and that publish an earlier version again. */
 export function createFleetRoutes(skills: SkillRuntime) {
+  const open = async (label: string): Promise<{ publisher: SkillPublisher; channel: string }> => {
+    const { channel, connection } =
+      fleetsOf(skills).find(each => each.label === label) ??
+      fail(404, 'NOT_FOUND', `no fleet is followed under the label ${quote(label)}`)
+    const { SkillPublisher } = await import('@skillstoke/fleet')
+    const signer = readSigner()
+    return {
+      channel,
+      publisher: new SkillPublisher(connection, { publisher: currentUser(), ...defined({ signer }) }),
+    }
+  }
   return new Hono()
     .get('/fleet', async context => {
       const fleets = await Promise.all(fleetsOf(skills).map(readFleet))
       return reply(context, { fleets })
     })
+    .get('/fleet/versions', query('source', 'skill'), async context => {
+      const { source: label = '', skill = '' } = context.req.valid('query')
+      const { publisher, channel } = await open(label)
+      const versions = await publisher.history(skill, { channel })
+      return reply<FleetVersions>(context, { versions: versions.map(toVersion) })
+    })
     .post('/fleet/rollback', body(rollback), async context => {
       const { source: label, skill, version, expect } = context.req.valid('json')
-      const source =
-        fleetsOf(skills).find(each => each.label === label) ??
-        fail(404, 'NOT_FOUND', `no fleet is followed under the label ${quote(label)}`)
-      const { SkillPublisher } = await import('@skillstoke/fleet')
-      const publisher = new SkillPublisher(source.connection, {
-        publisher: currentUser(),
-        ...defined({ signer: readSigner() }),
-      })
-      const options = { channel: source.channel, expect, note: 'rolled back on the page' }
+      const { publisher, channel } = await open(label)
+      const options = { channel, expect, note: 'rolled back on the page' }
       return reply(context, await publisher.rollback(skill, { ...options, ...defined({ version }) }))
     })
 }
+type VersionRecord = Awaited<ReturnType<SkillPublisher['history']>>[number]
+
+function toVersion(record: VersionRecord): FleetVersions['versions'][number] {
+  const { version, publisher, at, note } = record
+  const revision = record.kind === 'skill' ? record.revision : null
+  return { version, revision, publisher, at, ...defined({ note }) }
+}
+
 async function readFleet({ label, channel, connection }: FleetSource) {
   const { FleetStatus } = await import('@skillstoke/fleet')
   const place = { label, channel, servers: connection.address }

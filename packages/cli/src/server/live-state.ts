@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import type { Finding } from '@skillstoke/author'
 import { toFindings } from '@skillstoke/author/internal'
 import {
@@ -12,6 +13,7 @@ import {
 import {
   type CatalogView,
   countSkills,
+  defined,
   type SkillRow,
   targetOf,
   toGenerationId,
@@ -19,13 +21,18 @@ import {
   type Viewing,
   viewCatalog,
 } from '@skillstoke/core/internal'
+import type { SeenClient } from '@skillstoke/mcp'
 import { judge, SkillFindings, toSetting } from '../check/skill-findings.ts'
 import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
+import { toCommandLine } from '../terminal/command-line.ts'
+import { findProgramName } from '../terminal/program-name.ts'
+import { Attention } from './attention.ts'
 import { EventLog } from './event-log.ts'
-import type { Playground } from './playground.ts'
+import { DEMO, type Playground } from './playground.ts'
 import { timeOfUpdate } from './save-age.ts'
+import { SeenClients } from './seen-clients.ts'
 import { SkillRows } from './skill-rows.ts'
 import { toProblem, toTimelineChange, toTimelineEntry } from './timeline.ts'
 import { createTokenCounts, type TokenCounts } from './token-counts.ts'
@@ -35,7 +42,7 @@ export interface LiveStateOptions {
   readonly viewing: Viewing
   readonly countTokens: TokenCounter
   readonly startId: string
-  readonly playground: Pick<Playground, 'model' | 'turnsOf'>
+  readonly playground: Pick<Playground, 'model' | 'turnsOf' | 'has'>
 }
 
 const MAX_TIMELINE = 200
@@ -55,6 +62,8 @@ export class LiveState {
   readonly findings: SkillFindings
   readonly #rows: SkillRows
   readonly #timeline: TimelineEntry[] = []
+  readonly #clients = new SeenClients()
+  readonly #attention: Attention
   readonly #stops: readonly (() => void)[]
   #using: ReturnType<typeof setTimeout> | undefined
   #told: Generation
@@ -70,6 +79,12 @@ export class LiveState {
       onCounted: () => this.#refreshRows(),
     })
     this.findings = new SkillFindings(toSetting(skills, options.config), () => this.#refreshRows())
+    this.#attention = new Attention({
+      ...{ skills, config: options.config },
+      reader: skills.forConversation(defined({ scope: viewing.scope })),
+      onChange: () => this.log.append({ kind: 'attention', attention: this.#attention.found }),
+    })
+    this.lookAgain()
     this.#rows = new SkillRows()
     this.#told = skills.current
     this.#rows.replace(this.#toRows(this.#told))
@@ -100,8 +115,11 @@ export class LiveState {
   infoOf(session: SkillSession, generation: Generation): SessionInfo {
     const { tokens, listed, omitted } = session.catalogDetails
     const pending = session.pending()
+    const isOurs = session.id === DEMO || this.#options.playground.has(session.id)
     return {
       id: session.id,
+      kind: session.id === DEMO ? 'dev' : isOurs ? 'page' : 'mcp',
+      client: this.#clients.of(session.id) ?? null,
       generation: toGenerationId(session.generation),
       catalog: { tokens, listed: listed.length, omitted: omitted.length },
       loaded: session.ledger.entries().map(({ name, revision }) => ({
@@ -120,17 +138,29 @@ export class LiveState {
       status: this.#toStatus(this.#told),
       skills: this.#rows.list(),
       sessions: this.#sessionInfos(),
+      clients: this.#clients.list(),
       timeline: this.#timeline,
+      attention: this.#attention.found,
     }
   }
 
   /** Logs an event if sessions started, ended or continued. */
   tellSessions(): void {
-    const sessions = this.#sessionInfos()
-    const json = JSON.stringify(sessions)
+    const told = { sessions: this.#sessionInfos(), clients: this.#clients.list() }
+    const json = JSON.stringify(told)
     if (json === this.#toldSessions) return
     this.#toldSessions = json
-    this.log.append({ kind: 'sessions', sessions })
+    this.log.append({ kind: 'sessions', ...told })
+  }
+
+  noteClient(seen: SeenClient): void {
+    this.#clients.note(seen)
+    this.tellSessions()
+  }
+
+  /** Looks for failing tests and collisions again. */
+  lookAgain(): void {
+    this.#attention.look()
   }
 
   async reload() {
@@ -153,6 +183,7 @@ export class LiveState {
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     clearTimeout(this.#using)
+    this.#attention.close()
     await Promise.all([this.#tokens.close(), this.findings.close()])
   }
 
@@ -170,6 +201,7 @@ export class LiveState {
       entry,
     })
     this.tellSessions()
+    if (update.changes.length > 0) this.lookAgain()
   }
 
   /** Logs the rows that changed without a new generation. */
@@ -219,6 +251,8 @@ export class LiveState {
     return {
       ...{ startId, pid: process.pid, version: this.#version },
       ...{ stateDirectory: config.stateDirectory, model: playground.model },
+      project: basename(process.cwd()),
+      command: `${findProgramName()} ${toCommandLine(['dev', ...config.options])}`,
       ...countSkills(
         this.#skills,
         pathsOf(config),

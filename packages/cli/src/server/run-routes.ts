@@ -11,7 +11,7 @@ import type { ScriptContainment, ScriptRunOptions } from '@skillstoke/core/sourc
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { RunEvent, SkillScriptsInfo } from '../client/api-types.ts'
-import { body, reply, streamWork } from './api-route.ts'
+import { body, follow, reply, streamWork } from './api-route.ts'
 import { skillName } from './review-routes.ts'
 
 const request = z.union([
@@ -39,7 +39,7 @@ export function createRunRoutes(skills: SkillRuntime, end: AbortSignal) {
       return reply<SkillScriptsInfo>(context, { ...describeScripts(skill, skills), containment })
     })
     .post('/run', body(request), context =>
-      streamWork(context, end, signal => follow(context.req.valid('json'), skills, { end, signal })),
+      streamWork(context, end, signal => followRun(context.req.valid('json'), skills, { end, signal })),
     )
 }
 
@@ -54,32 +54,20 @@ async function findContainment({ scripts }: SkillRuntime): Promise<ScriptContain
   }
 }
 
-// Maximum number of events that the reader has not read yet.
-const MAX_BACKLOG = 2_000
-
-/** Yields output and progress, then the end of the run. If the reader is slow, drops output and progress. */
-async function* follow(
+/** Yields output and progress, then the end of the run. */
+async function* followRun(
   wanted: Run,
   skills: SkillRuntime,
   { end, signal }: { readonly end: AbortSignal; readonly signal: AbortSignal },
 ): AsyncGenerator<RunEvent, void, undefined> {
-  const start = (controller: ReadableStreamDefaultController<RunEvent>): void => {
-    const tell = (event: RunEvent): void => {
-      if ((controller.desiredSize ?? 0) > 0) controller.enqueue(event)
-    }
-    runOnce(wanted, skills, {
-      signal,
-      onProgress: progress => tell({ kind: 'progress', ...progress }),
-      onLine: line => tell({ kind: 'line', ...line }),
-    })
-      .then(event => {
-        controller.enqueue(event)
-        controller.close()
-      })
-      .catch((thrown: unknown) => controller.error(thrown)) // without effect if the reader has left
-  }
   try {
-    yield* new ReadableStream<RunEvent>({ start }, { highWaterMark: MAX_BACKLOG })
+    yield* follow<RunEvent>(report =>
+      runOnce(wanted, skills, {
+        signal,
+        onProgress: progress => report({ kind: 'progress', ...progress }),
+        onLine: line => report({ kind: 'line', ...line }),
+      }),
+    )
   } catch (thrown) {
     if (!signal.aborted) throw thrown
     if (end.aborted)

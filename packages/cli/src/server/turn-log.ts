@@ -18,7 +18,8 @@ export class TurnLog {
   }
 
   begin(turn: number, question: string): void {
-    const begun: Turn = { turn, question, told: [], calls: [], answer: null, failure: null }
+    const at = new Date().toISOString()
+    const begun: Turn = { turn, at, question, told: [], calls: [], answer: null, failure: null }
     this.#turns = [...this.#turns, begun].slice(-MAX_TURNS)
     this.#onChange()
   }

@@ -61,7 +61,14 @@ export function nameModel({ model: { model, baseUrl } }: Config): string {
   return [model, baseUrl].filter(Boolean).join(' at ')
 }
 
+type WithState = Pick<Config, 'stateDirectory'>
+
+/** Returns the path of what was measured in earlier runs. */
+export function placeOfMeasured({ stateDirectory }: WithState): string {
+  return join(stateDirectory, 'tests.sqlite')
+}
+
 /** Opens what was measured in earlier runs. */
-export async function openMeasured({ stateDirectory }: Config): Promise<TrialStore> {
-  return await openTrialStore(join(stateDirectory, 'tests.sqlite'))
+export async function openMeasured(config: WithState): Promise<TrialStore> {
+  return await openTrialStore(placeOfMeasured(config))
 }

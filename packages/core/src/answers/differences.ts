@@ -11,6 +11,13 @@ import type { Skill } from '../skill/skill.ts'
 import { MAX_LOOK_MS } from '../sync/source-readers.ts'
 import type { Answering } from './answering.ts'
 
+/** The text of one file before and after a change. Null if the file did not exist. */
+export interface FileTexts {
+  readonly path: string
+  readonly before: string | null
+  readonly after: string | null
+}
+
 /** The difference of two revisions of a skill, with the texts of all files that differ. */
 export interface SkillDiff extends Omit<RevisionDiff, 'to'> {
   /**
@@ -23,6 +30,8 @@ export interface SkillDiff extends Omit<RevisionDiff, 'to'> {
   readonly to: Digest | null
   /** Unified diff. Empty if nothing differs. */
   readonly text: string
+  /** The files whose texts differ, sorted by path. */
+  readonly texts: readonly FileTexts[]
 }
 
 /** Statuses of a valid revision that a decision or a missing approval keeps from being served. */
@@ -43,8 +52,9 @@ export async function diffSkill(
   if (unserved?.status === 'broken') return await describeRefused(unserved, answering)
   const asked = unserved === undefined ? target : targetOf(unserved)
   const { before, after, ...difference } = await skills.history.diff(asked, from, to)
-  const text = await describeModified(before, after, answering)
-  return { kind: unserved === undefined ? 'changed' : 'waiting', name: after.name, ...difference, text }
+  const texts = await readTexts(before, after, answering)
+  const kind = unserved === undefined ? 'changed' : 'waiting'
+  return { kind, name: after.name, ...difference, text: toPatches(before, after, texts, answering), texts }
 }
 
 /** Returns the folder whose newest text is broken, or waits for a decision. */
@@ -59,7 +69,7 @@ async function findUnserved(target: string, skills: SkillRuntime): Promise<Skill
 }
 
 async function describeRefused(report: SkillReport, answering: Answering): Promise<SkillDiff> {
-  const text = await describeRejected(report, answering)
+  const refused = await readRefused(report, answering)
   const nothing = { fields: [], isBodyChanged: false, files: [], newCapabilities: [] }
   return {
     kind: 'refused',
@@ -67,7 +77,8 @@ async function describeRefused(report: SkillReport, answering: Answering): Promi
     ...defined({ from: report.serving }),
     to: null,
     ...nothing,
-    text,
+    text: toRefusedPatch(report, refused, answering),
+    texts: typeof refused === 'string' ? [] : [refused],
   }
 }
 
@@ -79,7 +90,7 @@ export async function describeLastChange(
   if (update === undefined) return 'nothing has changed yet'
   const parts: string[] = []
   for (const report of update.reports.filter(each => each.status === 'broken'))
-    parts.push(await describeRejected(report, answering))
+    parts.push(toRefusedPatch(report, await readRefused(report, answering), answering))
   for (const change of update.changes) {
     if (change.kind === 'modified')
       parts.push(await describeModified(change.oldSkill, change.newSkill, answering))
@@ -94,36 +105,64 @@ export async function describeModified(
   after: Skill,
   answering: Answering,
 ): Promise<string> {
-  const [from, to] = [before, after].map(skill =>
-    skill === undefined ? 'nothing' : shortDigest(skill.revision),
-  )
-  const parts: string[] = []
-  for (const { path } of diffFiles(before?.files ?? [], after.files)) {
-    const [old, now] = [await readText(before, path, answering), await readText(after, path, answering)]
-    if (old === now) continue
-    const texts = { path: `${after.name}/${path}`, before: old ?? '', after: now ?? '' }
-    parts.push(answering.toPatch({ ...texts, from: from ?? '', to: to ?? '' }))
+  return toPatches(before, after, await readTexts(before, after, answering), answering)
+}
+
+async function readTexts(
+  before: Skill | undefined,
+  after: Skill,
+  answering: Answering,
+): Promise<readonly FileTexts[]> {
+  const read = diffFiles(before?.files ?? [], after.files).map(async ({ path }) => ({
+    path,
+    before: (await readText(before, path, answering)) ?? null,
+    after: (await readText(after, path, answering)) ?? null,
+  }))
+  return (await Promise.all(read)).filter(each => each.before !== each.after)
+}
+
+function toPatches(
+  old: Skill | undefined,
+  { name, revision }: Skill,
+  texts: readonly FileTexts[],
+  { toPatch }: Answering,
+): string {
+  const labels = {
+    from: old === undefined ? 'nothing' : shortDigest(old.revision),
+    to: shortDigest(revision),
   }
-  return parts.join('\n')
+  return texts
+    .map(({ path, before, after }) =>
+      toPatch({ path: `${name}/${path}`, before: before ?? '', after: after ?? '', ...labels }),
+    )
+    .join('\n')
+}
+
+interface RefusedTexts {
+  readonly path: string
+  readonly before: string
+  readonly after: string
 }
 
 /** Returns a diff from the served SKILL.md to the rejected SKILL.md. */
-async function describeRejected(report: SkillReport, answering: Answering): Promise<string> {
+function toRefusedPatch(
+  { name }: SkillReport,
+  refused: RefusedTexts | string,
+  { toPatch }: Answering,
+): string {
+  if (typeof refused === 'string') return `${name}: ${refused}`
+  return toPatch({ ...refused, path: `${name}/${refused.path}`, from: 'live', to: 'rejected' })
+}
+
+/** Reads the served and the rejected SKILL.md, or says why this is impossible. */
+async function readRefused(report: SkillReport, answering: Answering): Promise<RefusedTexts | string> {
   // Uses the served revision of this folder, because the served skill with this name may come from another folder.
   const serving = answering.skills.review.revisionsOf(report).live
-  if (serving === undefined || report.directory === undefined)
-    return `${report.name}: no earlier revision to compare with`
+  if (serving === undefined || report.directory === undefined) return 'no earlier revision to compare with'
   const { skillFile } = serving
   const before = (await readText(serving, skillFile, answering)) ?? ''
   const after = await answering.readNewest(report)
-  if (after === undefined) return `${report.name}: the newest text cannot be read`
-  return answering.toPatch({
-    path: `${report.name}/${skillFile}`,
-    before,
-    after,
-    from: 'live',
-    to: 'rejected',
-  })
+  return after === undefined ? 'the newest text cannot be read' : { path: skillFile, before, after }
 }
 
 async function readText(

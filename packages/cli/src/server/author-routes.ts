@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SkillReport } from '@skillstoke/core'
+import { findMeant, MAX_LOOK_MS, quote } from '@skillstoke/core/internal'
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { checkText } from '../check/check-report.ts'
+import { isLinked, writeFixes } from '../check/fix-files.ts'
+import { toSetting } from '../check/skill-findings.ts'
+import { findLinkTarget } from '../config/real-path.ts'
+import { moveBack, moveToTrash } from '../lock/trash.ts'
+import { writeNewSkill } from '../skills/new-skill.ts'
+import { isInRoot } from '../skills/open-skills.ts'
+import type { ApiOptions } from './api.ts'
+import { fail } from './api-failure.ts'
+import { body, reply } from './api-route.ts'
+import { openInEditor } from './open-in-editor.ts'
+import { skillName } from './review-routes.ts'
+
+/** Longest SKILL.md that the page edits, in characters. */
+const MAX_TEXT = 1_000_000
+const text = z.string().max(MAX_TEXT)
+const named = z.strictObject({ skill: skillName })
+
+/** The routes whose bodies contain the text of a skill. */
+export const LARGE_BODIES: readonly string[] = ['/api/check', '/api/save']
+/** UTF-8 needs at most three bytes for a character, and a save sends two texts. */
+export const MAX_LARGE_BODY: number = 6 * MAX_TEXT + 10_000
+
+/** Creates the routes with which an author changes the skills in the own folders. */
+export function createAuthorRoutes({ answering, state, config, signal }: ApiOptions) {
+  const { skills } = answering
+  /** Where the removed folders are. */
+  const removed = new Map<string, { readonly folder: string; readonly trash: string }>()
+
+  const find = async (name: string): Promise<SkillReport> => {
+    const generation = await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
+    return (
+      findMeant(name, generation, skills)?.report ??
+      fail(404, 'NOT_FOUND', `there is no skill ${quote(name)}`)
+    )
+  }
+  /** Finds a folder that belongs to the person who started the server. */
+  const findOwn = async (name: string): Promise<SkillReport & { readonly directory: string }> => {
+    const report = await find(name)
+    const { directory } = report
+    if (directory === undefined || !isInRoot(report, skills))
+      return fail(409, 'READ_ONLY', `the folder of ${quote(name)} is in none of your roots`)
+    const target = findLinkTarget(directory)
+    if (target !== undefined) fail(409, 'READ_ONLY', `${directory} is a link to ${target}; change it there`)
+    return { ...report, directory }
+  }
+
+  return new Hono()
+    .post('/check', body(z.strictObject({ skill: skillName, text })), async context => {
+      const wish = context.req.valid('json')
+      const findings = await checkText(await find(wish.skill), wish.text, toSetting(skills, config))
+      return reply(context, { findings })
+    })
+    .post('/save', body(z.strictObject({ skill: skillName, before: text, text })), async context => {
+      const { skill, before, text: after } = context.req.valid('json')
+      const { directory } = await findOwn(skill)
+      const path = findSkillFile(directory)
+      if (isLinked(path)) fail(409, 'READ_ONLY', `${path} is a link; change its target`)
+      const written = writeFixes([{ path, before, after, count: 1 }], message =>
+        fail(500, 'IO_FAILED', message),
+      )
+      if (written.length === 0)
+        fail(409, 'CONFLICT', `${path} changed in the meantime; look at the newer text and save again`)
+      return reply(context, state.toRow(await find(skill)))
+    })
+    .post(
+      '/new',
+      body(z.strictObject({ name: z.string().max(100), description: z.string().max(2_000) })),
+      async context => {
+        const wish = context.req.valid('json')
+        const root = config.roots[0]?.path ?? fail(409, 'READ_ONLY', 'this server has no root of yours')
+        const { folder } = writeNewSkill(root, wish)
+        return reply(context, { folder, row: state.toRow(await find(wish.name)) })
+      },
+    )
+    .post('/remove', body(named), async context => {
+      const { skill } = context.req.valid('json')
+      const { directory: folder } = await findOwn(skill)
+      const trash = await moveToTrash(folder, config)
+      removed.set(skill, { folder, trash })
+      await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
+      return reply(context, { trash })
+    })
+    .post('/put-back', body(named), async context => {
+      const { skill } = context.req.valid('json')
+      const place =
+        removed.get(skill) ?? fail(404, 'NOT_FOUND', `${quote(skill)} was not removed since the start`)
+      await moveBack(place, config)
+      removed.delete(skill)
+      return reply(context, state.toRow(await find(skill)))
+    })
+    .post(
+      '/open',
+      body(z.strictObject({ skill: skillName, line: z.number().int().min(1).optional() })),
+      async context => {
+        const { skill, line = 1 } = context.req.valid('json')
+        const { directory = fail(409, 'READ_ONLY', `${quote(skill)} is in no folder of this machine`) } =
+          await find(skill)
+        signal.throwIfAborted()
+        const path = findSkillFile(directory)
+        return reply(context, { path, editor: openInEditor(path, line) })
+      },
+    )
+}
+
+function findSkillFile(folder: string): string {
+  const path = join(folder, 'SKILL.md')
+  return existsSync(path) ? path : join(folder, 'skill.md')
+}

@@ -1,0 +1,79 @@
+import { estimateTriggers, type SkillTests } from '@skillstoke/author'
+import { listCompeting, readTestsOf } from '@skillstoke/author/internal'
+import { defined, MAX_LOOK_MS, toMessage } from '@skillstoke/core/internal'
+import { Hono } from 'hono'
+import { z } from 'zod'
+import type { SkillTestsInfo, TestRunEvent } from '../client/api-types.ts'
+import { writeTest } from '../trial/add-test.ts'
+import { ModelTests } from '../trial/model-tests.ts'
+import type { ApiOptions } from './api.ts'
+import { body, follow, lookFirst, reply, streamWork } from './api-route.ts'
+import { skillName } from './review-routes.ts'
+
+/** A message of a conversation, as a test of a skill. */
+const newTest = z.strictObject({
+  skill: skillName,
+  kind: z.enum(['fires', 'silent']),
+  message: z.string().min(1).max(4_000),
+})
+
+/** Creates the routes that show, add and run the tests of a skill. */
+export function createTestRoutes({ answering, state, config, playground, signal: end }: ApiOptions) {
+  const { skills, scope } = answering
+  const reader = skills.forConversation(defined({ scope }))
+  const model = new ModelTests(config)
+  const isOffline = playground.model === 'offline'
+
+  const readTests = async (name: string): Promise<SkillTests> => {
+    await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
+    return await readTestsOf(skills.current.get(name), skills)
+  }
+
+  const run = async (
+    name: string,
+    options: Parameters<ModelTests['run']>[1],
+  ): Promise<Exclude<TestRunEvent, { kind: 'progress' }>> => {
+    try {
+      const { passed, total, stopped, error } = await model.run(await readTests(name), options)
+      state.lookAgain()
+      const reason = error === undefined ? undefined : toMessage(error)
+      return { kind: 'result', passed, total, ...defined({ stopped, reason }) }
+    } catch (thrown) {
+      return { kind: 'failed', message: toMessage(thrown) }
+    }
+  }
+
+  return new Hono()
+    .get('/skills/:name/tests', async context => {
+      const tests = await readTests(context.req.param('name'))
+      const { cases } = estimateTriggers(listCompeting(reader), tests)
+      const { trials, calls } = isOffline ? { trials: undefined, calls: 0 } : await model.known(tests, skills)
+      return reply<SkillTestsInfo>(context, {
+        model: isOffline ? null : playground.model,
+        calls,
+        faults: tests.faults,
+        cases: cases.map(({ kind, message, verdict, winner, runnerUp }) => ({
+          ...{ kind, message, verdict },
+          first: winner?.skill ?? null,
+          second: runnerUp?.skill ?? null,
+          trial:
+            trials?.trials.find(each => each.kind === kind && each.message === message && each.runs > 0) ??
+            null,
+        })),
+      })
+    })
+    .post('/tests', body(newTest), lookFirst(skills), context => {
+      const { skill, ...test } = context.req.valid('json')
+      return reply(context, { path: writeTest(skills.current.get(skill), test, skills) })
+    })
+    .post('/tests/run', body(z.strictObject({ skill: skillName })), context =>
+      streamWork(context, end, signal =>
+        follow<TestRunEvent>(report =>
+          run(context.req.valid('json').skill, {
+            signal,
+            onProgress: progress => report({ kind: 'progress', ...progress }),
+          }),
+        ),
+      ),
+    )
+}
