@@ -40,7 +40,7 @@ const flagsOf = (folder: TemporaryFolder): string[] => [
 ]
 
 test.skipIf(CHROMIUM === undefined)(
-  'the page "Sources" lists entries that are not skills, each with a fix',
+  'the page lists entries that are not skills, each with a fix',
   async () => {
     using folder = new TemporaryFolder()
     prepare(folder)
@@ -56,7 +56,7 @@ test.skipIf(CHROMIUM === undefined)(
       page.setDefaultTimeout(10_000)
       const trouble = collectTrouble(page, dev.url)
       await page.goto(dev.pageUrl)
-      await page.getByRole('link', { name: /Sources/ }).click()
+      await page.getByText('5 entries are no skills').click()
       const list = page.getByRole('list', { name: 'Not skills in root-1' })
       await list.getByText('rename "SKILLS.md" to "SKILL.md"').waitFor()
       expect((await list.getByRole('listitem').allTextContents()).map(text => text.split(' ')[0])).toEqual([

@@ -9,6 +9,7 @@ import { CHROMIUM, collectTrouble, launchBrowser } from './fixtures/browser.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { follow, until } from './fixtures/follow.ts'
 import { CLIENT_KINDS, type ClientProcess, overHttp, overStdio, startClient } from './fixtures/mcp-client.ts'
+import { goTo } from './fixtures/open-page.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const QUESTION = 'May I use the refund skill?'
@@ -92,8 +93,9 @@ describe.skipIf(CHROMIUM === undefined)('every view', () => {
     const conversation = new SkillAgent({ skills: own, model: createOfflineModel() }).conversation('own')
     await conversation.send(QUESTION)
     await page.goto(dev.pageUrl)
-    await page.getByRole('option', { name: /refund/ }).click()
-    await page.getByText('Within 30 days.').waitFor()
+    await page.locator('main h1').waitFor()
+    await goTo(page, '/skills/refund')
+    await page.locator('.prose').getByText('Within 30 days.').waitFor()
     for (const { name, client } of clients)
       expect((await load(client)).content[0]?.text, name).toContain('Within 30 days.')
     const before = await dev.client.status()
@@ -117,9 +119,9 @@ describe.skipIf(CHROMIUM === undefined)('every view', () => {
     await dev.printed(/turn 2 [\s\S]*agent: .*Within 60 days/)
     expect(dev.output()).not.toContain('CHANGED')
     // Page
-    await page.getByText('Within 60 days.').waitFor()
-    await page.locator('#generation', { hasText: short }).waitFor()
-    expect(await page.locator('#generation').textContent()).toBe(`generation ${number} ${short}`)
+    await page.locator('.prose').getByText('Within 60 days.').waitFor()
+    await page.keyboard.press('?')
+    await page.getByText(`generation ${number} ${short}`).waitFor()
     expect(trouble).toEqual([])
     // MCP: three clients over two transports
     for (const { name, client } of clients) {
@@ -154,7 +156,7 @@ describe.skipIf(CHROMIUM === undefined)('every view', () => {
     const views = await openViews(folder, state, stack)
     const { dev, clients, own, page } = views
     await page.goto(dev.pageUrl)
-    await page.getByRole('option', { name: /ok refund/ }).waitFor()
+    await page.getByRole('heading', { name: 'Nothing needs you' }).waitFor()
     const before = await dev.client.status()
     const answers = await Promise.all(clients.map(async ({ client }) => await load(client)))
 
@@ -175,11 +177,11 @@ describe.skipIf(CHROMIUM === undefined)('every view', () => {
     expect(detail.skills).toMatchObject([{ status: 'broken', revision: null, diagnostics: [{ line: 3 }] }])
     const serving = detail.skills[0]?.serving as string
     await dev.printed(new RegExp(`REJECTED .*SKILL.md:3:14: .*${serving.slice(7, 15)} stays live`))
-    await page.getByRole('option', { name: /broken refund/ }).click()
-    await page.getByText('This is the refused text on disk.').waitFor()
-    await page.locator('.source li.error', { hasText: 'never closed' }).waitFor()
-    await page.getByRole('tab', { name: 'instructions' }).click()
-    await page.getByText('Within 30 days.').waitFor()
+    await page.getByRole('heading', { name: '1 thing needs you' }).waitFor()
+    await page.getByRole('main').getByRole('link', { name: 'refund' }).first().click()
+    await page.getByText('The newest save is broken at line 3').waitFor()
+    await page.locator('.src .ln.bad', { hasText: 'never closed' }).waitFor()
+    await page.locator('.prose').getByText('Within 30 days.').waitFor()
     await Promise.all(
       clients.map(async ({ name, client }, index) => {
         expect((await load(client)).content[0], name).toEqual(answers[index]?.content[0])
@@ -190,7 +192,7 @@ describe.skipIf(CHROMIUM === undefined)('every view', () => {
     expect(own.current.get('refund').revision).toBe(serving)
 
     folder.write('refund/SKILL.md', skillText('refund', { body: 'Fixed.' }))
-    await page.getByText('Fixed.').waitFor()
+    await page.locator('.prose').getByText('Fixed.').waitFor()
     await dev.printed(/agent: .*Fixed/)
     for (const { name, client } of clients)
       expect((await load(client)).content[0]?.text, name).toContain('Fixed.')

@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-c
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, launchBrowser } from './fixtures/browser.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
-import { findBarriers, isTooWide, type OpenPage, openPage as openPageIn } from './fixtures/open-page.ts'
+import { findBarriers, goTo, isTooWide, type OpenPage, openPage as openPageIn } from './fixtures/open-page.ts'
 import { OpenAiServer } from './fixtures/openai-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -25,12 +25,12 @@ async function openPage(dev: DevProcess, options: BrowserContextOptions = {}): P
 }
 
 async function tryOut(page: Page, skill: string): Promise<void> {
-  await page.getByRole('option', { name: new RegExp(skill) }).click()
-  await page.getByRole('tab', { name: 'try' }).click()
+  await goTo(page, `/skills/${skill}/tests`)
+  await boxOf(page).waitFor()
 }
 
 function boxOf(page: Page): Locator {
-  return page.getByRole('textbox', { name: /^Question to the model/ })
+  return page.getByRole('textbox', { name: 'Message' })
 }
 
 async function ask(page: Page, question: string): Promise<void> {
@@ -40,7 +40,13 @@ async function ask(page: Page, question: string): Promise<void> {
 
 /** The answers of the model, in order. */
 function answersOf(page: Page): Locator {
-  return page.getByRole('log').locator('.markdown')
+  return page.getByRole('log').locator('.prose')
+}
+
+/** Opens what the model of the conversation beside the skill has. */
+async function openRecord(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Exact prompt, notices and tokens' }).click()
+  await page.getByText('What it sees').click()
 }
 
 describe.skipIf(CHROMIUM === undefined)('the playground beside a skill', () => {
@@ -66,40 +72,48 @@ describe.skipIf(CHROMIUM === undefined)('the playground beside a skill', () => {
       await using opened = await openPage(dev, { colorScheme })
       const { page } = opened
       const { keyboard } = page
-      await page.getByRole('option', { name: /refund/ }).waitFor()
-      await keyboard.press('j')
+      await goTo(page, '/skills/refund')
+      await page.getByRole('heading', { name: 'refund', exact: true }).waitFor()
       await keyboard.press('t')
-      await page.locator('#try-question:focus').waitFor()
-      await page.getByText('Question to the model offline').waitFor()
+      await page.getByText('asks the offline model').waitFor()
       expect(await findBarriers(page)).toEqual([])
+      await boxOf(page).focus()
       await keyboard.type('May I get a refund?')
       await keyboard.press('Enter')
       await answersOf(page).locator('strong', { hasText: '30 days' }).waitFor()
       expect(await boxOf(page).inputValue()).toBe('')
       await page.getByText(/^2 model calls, \d+ tokens in, \d+ out$/).waitFor()
-      const before = (await dev.client.skills()).skills.find(({ name }) => name === 'refund')?.serving ?? ''
-      await page.getByText(`refund at ${before.slice(7, 15)}`).waitFor()
+      await page.getByRole('log').getByText('Loaded refund.').waitFor()
 
       folder.writeSkill('refund', { body: 'Within **60 days**.' })
-      await page.getByText(/^Comes with the next question, \+\d+ tokens/).waitFor()
-      await page.getByText('changed since').waitFor()
+      await goTo(page, '/agents')
+      await page.getByText(/^Hears about refund at its next step, \+\d+ tokens$/).waitFor()
       expect(await findBarriers(page)).toEqual([])
-      await keyboard.type('And the refund now?')
-      await keyboard.press('Enter')
+      await page.goBack()
+      await ask(page, 'And the refund now?')
       await page.getByText(/^Received a notice of changed skills, \+\d+ tokens/).waitFor()
       await page.getByRole('log').getByText('you loaded refund at').waitFor()
       await answersOf(page).locator('strong', { hasText: '60 days' }).waitFor()
-      await page.getByText('Received in turn 2').waitFor()
-      await page.getByText(/^Turn 2, call 2: prefix [0-9a-f]{8} unchanged; \d+ tokens in/).waitFor()
       const { serving } = (await dev.client.skills()).skills.find(({ name }) => name === 'refund') ?? {}
-      await page.getByText(`refund at ${serving?.slice(7, 15)}`).waitFor()
 
+      await openRecord(page)
       for (const part of [/^System text, /, /^4 tools$/, /^9 messages$/]) await page.getByText(part).click()
-      const record = page.getByRole('region', { name: 'What the model has' })
-      await record.getByText('<available_skills>').waitFor()
-      await record.getByRole('region', { name: 'Tool skill', exact: true }).getByText('"object"').waitFor()
-      await record.getByRole('region', { name: 'Message 5' }).getByText('And the refund now?').waitFor()
-      await record.getByRole('region', { name: 'Message 6' }).getByText('<skills_update').waitFor()
+      await page.getByText(/^Heard of changes, \+\d+ tokens\. Cache kept\.$/).waitFor()
+      await page.getByText('<available_skills>').first().waitFor()
+      const record = page.locator('.details')
+      await record.getByText('"object"').first().waitFor()
+      await record.getByText('And the refund now?').waitFor()
+      await record.getByText('<skills_update').waitFor()
+      await page.getByText('Tokens and fingerprints').click()
+      await record.getByText('Step 2, call 2').waitFor()
+      await record
+        .getByText(/^[0-9a-f]{8} unchanged; \d+ tokens in/)
+        .first()
+        .waitFor()
+      await record
+        .getByText(serving?.slice(7, 15) ?? '')
+        .first()
+        .waitFor()
       expect(await findBarriers(page)).toEqual([])
       const shots = process.env['SCREENSHOTS']
       if (shots !== undefined) await page.screenshot({ path: `${shots}/try-${colorScheme}.png` })
@@ -116,8 +130,10 @@ describe.skipIf(CHROMIUM === undefined)('the playground beside a skill', () => {
       .getByText(/ tokens in/)
       .first()
       .waitFor()
-    for (const part of [/^System text, /, /^\d tools$/, /^\d messages$/]) await page.getByText(part).click()
     await page.getByText('Answer of skill').click()
+    expect(await isTooWide(page)).toBe(false)
+    await openRecord(page)
+    for (const part of [/^System text, /, /^\d tools$/, /^\d messages$/]) await page.getByText(part).click()
     expect(await isTooWide(page)).toBe(false)
     expect(await findBarriers(page)).toEqual([])
     expect(opened.trouble).toEqual([])
@@ -128,14 +144,13 @@ describe.skipIf(CHROMIUM === undefined)('the playground beside a skill', () => {
     const { page } = opened
     await tryOut(page, 'shipping')
     expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true)
-    await page.getByRole('checkbox', { name: 'Invoke with /shipping' }).check()
+    await page.getByRole('checkbox', { name: 'as /shipping' }).check()
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText(/^Loaded shipping [0-9a-f]{8} by its slash command$/).waitFor()
     await answersOf(page).getByText('Ships on Monday.').waitFor()
-    await page.getByRole('option', { name: /refund/ }).click()
-    await boxOf(page).waitFor()
+    await tryOut(page, 'refund')
     expect(await answersOf(page).count()).toBe(0)
-    await page.getByRole('option', { name: /shipping/ }).click()
+    await tryOut(page, 'shipping')
     await answersOf(page).getByText('Ships on Monday.').waitFor()
     await page.getByRole('button', { name: 'New conversation' }).click()
     expect(await answersOf(page).count()).toBe(0)
@@ -195,7 +210,7 @@ describe.skipIf(CHROMIUM === undefined)('the playground with a model server', ()
     await using opened = await openPage(dev)
     const { page } = opened
     await tryOut(page, 'refund')
-    await page.getByText('Question to the model test-model').waitFor()
+    await page.getByText('asks test-model').waitFor()
     await ask(page, 'One?')
     await page.locator('.growing', { hasText: 'One' }).waitFor()
     expect(await page.getByRole('log').getAttribute('aria-busy')).toBe('true')
@@ -247,12 +262,14 @@ describe.skipIf(CHROMIUM === undefined)('the playground with a model server', ()
     await tryOut(page, 'refund')
     await ask(page, HOSTILE)
     await answersOf(page).getByText('out', { exact: true }).waitFor()
-    for (const part of [/^System text, /, /^\d tools$/, /^\d messages$/]) await page.getByText(part).click()
     expect(await page.locator('.try :is(img, script, iframe)').count()).toBe(0)
     const links = await answersOf(page)
       .locator('a')
       .evaluateAll(all => all.map(each => each.getAttribute('href')))
     expect(links).toEqual(['https://example.org/'])
+    await openRecord(page)
+    for (const part of [/^System text, /, /^\d tools$/, /^\d messages$/]) await page.getByText(part).click()
+    expect(await page.locator('.details :is(img, script, iframe)').count()).toBe(0)
     expect(await page.evaluate(() => 'pwned' in globalThis)).toBe(false)
     expect(opened.trouble).toEqual([])
   })
@@ -267,9 +284,9 @@ describe.skipIf(CHROMIUM === undefined)('the playground with a model server', ()
     await tryOut(page, 'refund')
     await ask(page, 'Hello?')
     await page.getByText('1 model call, 1,200 tokens in, 1,000 of them from the cache, 7 out').waitFor()
-    await page
-      .getByText(/^Turn 1, call 1: .*; 1,200 tokens in, 1,000 of them from the cache, 7 out$/)
-      .waitFor()
+    await openRecord(page)
+    await page.getByText('Tokens and fingerprints').click()
+    await page.getByText(/first sent; 1,200 tokens in, 1,000 of them from the cache, 7 out$/).waitFor()
     expect(opened.trouble).toEqual([])
   })
 
@@ -295,7 +312,7 @@ describe.skipIf(CHROMIUM === undefined)('the playground with a model server', ()
       args: [...args, '--port', new URL(first.url).port],
     })
     expect(second.url).toBe(first.url)
-    await page.getByText('live', { exact: true }).waitFor()
+    await page.getByText('Live', { exact: true }).first().waitFor()
     await ask(page, 'Two?')
     await page.getByRole('log').getByText('there is no playground conversation').waitFor()
     await page.getByRole('button', { name: 'New conversation' }).click()

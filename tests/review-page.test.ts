@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, launchBrowser } from './fixtures/browser.ts'
 import { startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
-import { findBarriers, isTooWide, openPage } from './fixtures/open-page.ts'
+import { findBarriers, goTo, isTooWide, openPage, rowOf } from './fixtures/open-page.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 let browser: Browser
@@ -33,24 +33,22 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
       await held.promise
       await route.continue()
     })
-    await page.getByRole('option', { name: /pdf/ }).click()
-    const approve = page.getByRole('button', { name: 'Approve' })
-    await page.getByText('Loading what would go live').waitFor()
+    await goTo(page, '/skills/pdf')
+    const approve = page.getByRole('button', { name: /^Approve/ })
+    await approve.waitFor()
     expect(await approve.isDisabled()).toBe(true)
     held.resolve()
-    await page
-      .getByRole('region', { name: 'What would go live' })
-      .getByText('+Be kind.<U+E0073><U+200B> ✅️')
-      .waitFor()
-    expect(await approve.isDisabled()).toBe(true)
+    await page.locator('.diff .a', { hasText: 'Be kind.<U+E0073><U+200B> ✅️' }).waitFor()
+    await page.getByText('Say something that people do not see').waitFor()
     expect(await findBarriers(page)).toEqual([])
     if (shots !== undefined) await page.screenshot({ path: `${shots}/hidden.png` })
-    // The page also shows the text of the pending revision, which is not served.
-    await page.getByText('This folder is not served, because its status is pending.').waitFor()
-    await page.getByRole('tabpanel').getByText('Be kind.<U+E0073><U+200B> ✅️').waitFor()
-    await page.getByRole('checkbox', { name: /invisible characters/ }).check()
     await approve.click()
-    await page.getByRole('button', { name: 'Pin this revision' }).waitFor()
+    const question = page.getByRole('dialog', { name: /^Approve pdf with text that people do not see/ })
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
+    await page.keyboard.press('a')
+    await question.getByRole('button', { name: 'Approve anyway' }).click()
+    await page.getByText(/^Approved pdf\./).waitFor()
     expect((await dev.client.skill('pdf')).body).toBe('Be kind.\u{e0073}\u200b ✅️')
     expect(opened.trouble).toEqual([])
   })
@@ -68,14 +66,13 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     })
     await using opened = await openPage(browser, dev)
     const { page } = opened
-    await page.getByRole('option', { name: /pdf/ }).click()
-    const approve = page.getByRole('button', { name: 'Approve' })
-    await approve.click()
-    await page.getByRole('alert').getByText('large.md:10001:1: U+200B').waitFor()
-    expect(await approve.isDisabled()).toBe(true)
-    await page.getByRole('checkbox', { name: /invisible characters/ }).check()
-    await approve.click()
-    await page.getByRole('button', { name: 'Pin this revision' }).waitFor()
+    await goTo(page, '/skills/pdf')
+    await page.getByRole('button', { name: /^Approve/ }).click()
+    const question = page.getByRole('dialog', { name: /^Approve pdf with text that people do not see/ })
+    await question.getByText(/large\.md line 10001: U\+200B/).waitFor()
+    expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
+    await question.getByRole('button', { name: 'Approve anyway' }).click()
+    await page.getByText(/^Approved pdf\./).waitFor()
     expect(opened.trouble.filter(each => !each.includes('409'))).toEqual([])
   })
 
@@ -91,29 +88,25 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     })
     await using opened = await openPage(browser, dev)
     const { page } = opened
-    await page.getByRole('option', { name: /ok pdf/ }).click()
-    await page.getByText('Of the first.').waitFor()
-    expect(await page.getByRole('list', { name: 'Findings' }).count()).toBe(0)
-    await page.getByRole('option', { name: /shadowed pdf/ }).click()
-    const findings = page.getByRole('list', { name: 'Findings' })
-    await findings.getByText('line 5, column 11: U+200B').waitFor()
-    await findings.getByText('scripts/run.sh line 2, column 1: U+2060').waitFor()
-    await page.getByText('This folder is not served, because its status is shadowed.').waitFor()
-    await page.getByText('Of the sec<U+200B>ond.').waitFor()
-    expect(await page.locator('.facts-list .badge').textContent()).toBe('shadowed')
-    await page.getByRole('tab', { name: 'source' }).click()
-    expect(await page.locator('.source li.info').allTextContents()).toEqual([
-      expect.stringMatching(/^Of the sec<U\+200B>ond\.U\+200B: invisible characters/),
-    ])
+    await goTo(page, '/skills')
+    await rowOf(page, /^pdf \d/).click()
+    await page.locator('.prose').getByText('Of the first.').waitFor()
+    expect(await page.locator('.finding').count()).toBe(0)
+    await rowOf(page, /^pdf shadowed/).click()
+    await page.getByText('No agent sees pdf.').waitFor()
+    await page.locator('.prose').getByText('Of the sec<U+200B>ond.').waitFor()
+    await page.locator('.src .finding').getByText('U+200B').waitFor()
+    await page
+      .locator('.others .finding')
+      .getByText(/scripts\/run\.sh.*U\+2060/)
+      .waitFor()
+    expect(await page.locator('.title .badge').textContent()).toBe('shadowed')
     expect(await findBarriers(page)).toEqual([])
     if (shots !== undefined) await page.screenshot({ path: `${shots}/shadowed.png` })
-    await page.getByRole('button', { name: folder.at('a/pdf') }).click()
-    await page.getByText('Of the first.').waitFor()
-    expect(await findings.count()).toBe(0)
     expect(opened.trouble).toEqual([])
   })
 
-  test('the history fits a screen of 380 pixels, and a rollback works on such a screen', async () => {
+  test('the history fits a screen of 380 pixels, with long names and notes', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     await using dev = await startDev({
@@ -139,27 +132,17 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     }
     await using opened = await openPage(browser, dev, { viewport: { width: 380, height: 800 } })
     const { page } = opened
-    await page.getByRole('option', { name: /pdf/ }).click()
-    await page.getByRole('tab', { name: 'history' }).click()
-    const back = page.getByRole('button', { name: /Roll back/ })
+    await goTo(page, '/skills/pdf/changes')
+    const back = page.getByRole('button', { name: /^Restore the text of/ })
     await back.waitFor()
     expect(await isTooWide(page)).toBe(false)
-    // Elements inside the page must not scroll horizontally.
-    expect(await page.locator('.scrolls').evaluate(each => each.scrollWidth > each.clientWidth)).toBe(false)
     // Columns are wide enough, so words are not broken into single letters.
-    expect(
-      await page
-        .getByText('Adelheid')
-        .first()
-        .evaluate(each => each.clientWidth),
-    ).toBeGreaterThan(200)
+    const author = page.getByRole('button', { name: /Adelheid/ }).first()
+    expect(await author.evaluate(each => each.clientWidth)).toBeGreaterThan(180)
     const box = await back.boundingBox()
     expect((box?.x ?? 380) + (box?.width ?? 0)).toBeLessThanOrEqual(380)
     expect(await findBarriers(page)).toEqual([])
     if (shots !== undefined) await page.screenshot({ path: `${shots}/history-380.png`, fullPage: true })
-    await back.click()
-    await page.getByRole('button', { name: 'Unpin' }).waitFor()
-    expect((await dev.client.skill('pdf')).body).toBe('First.')
     expect(opened.trouble).toEqual([])
   })
 })

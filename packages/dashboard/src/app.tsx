@@ -1,63 +1,185 @@
+import { effect } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { FleetView } from './fleet-view.tsx'
-import { Header } from './header.tsx'
-import { Help } from './help.tsx'
-import { route } from './route.ts'
-import { Sessions } from './sessions.tsx'
-import { SkillDetailPane } from './skill-detail.tsx'
-import { SkillList } from './skill-list.tsx'
-import { Sources } from './sources.tsx'
-import { connection, selectedRow, status } from './store.ts'
-import { Timeline } from './timeline.tsx'
+import { groups } from './client-groups.ts'
+import { FindDialog, isFinding } from './find-dialog.tsx'
+import { isHelpOpen, KeysDialog } from './keys-dialog.tsx'
+import { Flame, Icon, Shape } from './parts/icons.tsx'
+import { QuestionView, ToastView } from './parts/overlay.tsx'
+import { formatMoment } from './parts/time.tsx'
+import { type Route, route, toHash, type ViewName } from './route.ts'
+import { stateOf } from './skill-state.ts'
+import { connection, findRow, lostAt, rows, status } from './store.ts'
+import { toggleTheme } from './theme.ts'
+import { AgentsView } from './views/agents.tsx'
+import { ChangesView } from './views/changes.tsx'
+import { FleetView } from './views/fleet.tsx'
+import { NewSkillDialog } from './views/new-skill.tsx'
+import { Overview } from './views/overview.tsx'
+import { SkillsView } from './views/skills.tsx'
 
 export function App(): ComponentChildren {
   if (connection.value === 'refused') return <Refused />
   return (
     <>
-      <Header />
-      <main class={`view view-${route.value.view}`}>
-        {status.value === undefined ? <p class="empty">Waiting for the dev server …</p> : <View />}
-      </main>
-      <Help />
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to content
+      </button>
+      <TopBar />
+      {lostAt.value !== undefined && <Gone since={lostAt.value} />}
+      {status.value === undefined ? (
+        <main id="main" class="page" tabIndex={-1}>
+          <p class="m">Waiting for the dev server …</p>
+        </main>
+      ) : (
+        <View view={route.value.view} />
+      )}
+      <QuestionView />
+      {isFinding.value && <FindDialog />}
+      {isHelpOpen.value && <KeysDialog />}
+      <NewSkillDialog />
+      <ToastView />
     </>
   )
 }
 
-function View(): ComponentChildren {
-  const { value } = route
-  switch (value.view) {
+function View({ view }: Pick<Route, 'view'>): ComponentChildren {
+  switch (view) {
+    case 'overview':
+      return <Overview />
     case 'skills':
-      return (
-        <div class={value.name === undefined ? 'split' : 'split has-detail'}>
-          <SkillList />
-          {value.name === undefined ? (
-            <p class="empty wide-only">Choose a skill to see its served revision.</p>
-          ) : (
-            <SkillDetailPane key={value.name} name={value.name} row={selectedRow.value} />
-          )}
-        </div>
-      )
-    case 'timeline':
-      return <Timeline />
-    case 'sessions':
-      return <Sessions />
-    case 'sources':
-      return <Sources />
+      return <SkillsView />
+    case 'agents':
+      return <AgentsView />
+    case 'changes':
+      return <ChangesView />
     case 'fleet':
       return <FleetView />
     default:
-      return value satisfies never
+      return view satisfies never
   }
+}
+
+function hasFleet(): boolean {
+  return status.value?.sources.some(({ path }) => path.startsWith('fleet:')) === true
+}
+
+function TopBar(): ComponentChildren {
+  const { value } = status
+  return (
+    <header class="top">
+      <a class="brand" href="#/" aria-label="Skillstoke">
+        <Flame />
+        <span>Skillstoke</span>
+      </a>
+      {value !== undefined && <span class="proj">{value.project}</span>}
+      <nav class="nav" aria-label="Main">
+        <NavLink view="overview">Overview</NavLink>
+        <NavLink view="skills" count={rows.value.length}>
+          Skills
+        </NavLink>
+        <NavLink view="agents" count={groups.value.length}>
+          Agents
+        </NavLink>
+        {hasFleet() && <NavLink view="fleet">Fleet</NavLink>}
+      </nav>
+      <button type="button" class="find" onClick={() => (isFinding.value = true)}>
+        <Icon name="search" />
+        <span class="grow">Find or do</span>
+        <kbd>/</kbd>
+      </button>
+      <Watching />
+      <button type="button" class="btn bare icon theme" aria-label="Light or dark" onClick={toggleTheme}>
+        <Icon name="theme" />
+      </button>
+      <button
+        type="button"
+        class="btn bare icon help"
+        aria-label="Keys and help"
+        onClick={() => (isHelpOpen.value = true)}
+      >
+        ?
+      </button>
+    </header>
+  )
+}
+
+function Watching(): ComponentChildren {
+  const word = { connecting: 'Connecting', live: 'Live', lost: 'Stopped', refused: '' }[connection.value]
+  const isLost = connection.value === 'lost'
+  const paths = status.value?.sources.map(({ path }) => path).join(', ')
+  return (
+    <span class="watch" id="watch" role="status" title={isLost ? undefined : `Watching ${paths}`}>
+      <Shape name={isLost ? 'broken' : connection.value === 'live' ? 'live' : 'quiet'} />
+      <span>{word}</span>
+    </span>
+  )
+}
+
+interface NavLinkProps {
+  readonly view: ViewName
+  readonly count?: number
+  readonly children: ComponentChildren
+}
+
+function NavLink({ view, count, children }: NavLinkProps): ComponentChildren {
+  const isCurrent = route.value.view === view
+  return (
+    <a href={toHash({ view })} aria-current={isCurrent ? 'page' : undefined}>
+      {children}
+      {count !== undefined && <span class="n">{count}</span>}
+    </a>
+  )
+}
+
+/** Says what stays good while the server is away, and how to start it again. */
+function Gone({ since }: { readonly since: Date }): ComponentChildren {
+  const command = status.value?.command ?? 'stoke dev'
+  return (
+    <div class="gone" role="alert">
+      <Shape name="broken" />
+      <p>
+        <strong>Skillstoke stopped at {formatMoment(since)}.</strong> Agents keep the skills they have. What
+        you save now reaches them when it runs again.
+      </p>
+      <div class="cmd">
+        <code>{command}</code>
+        <button type="button" class="btn sm" onClick={() => void navigator.clipboard?.writeText(command)}>
+          <Icon name="copy" />
+          Copy
+        </button>
+      </div>
+      <span class="s m">It is tried again every few seconds. This page goes on by itself.</span>
+    </div>
+  )
 }
 
 function Refused(): ComponentChildren {
   return (
-    <main class="refused">
+    <main class="page">
       <h1>Skillstoke</h1>
-      <p role="alert">
+      <p class="lead" role="alert">
         This page needs the token of the running dev server. Open the address that <code>stoke dev</code>{' '}
         printed in the terminal, or press <kbd>o</kbd> there.
       </p>
     </main>
   )
+}
+
+const TITLES: Readonly<Record<ViewName, string>> = {
+  overview: 'Overview',
+  skills: 'Skills',
+  agents: 'Agents',
+  changes: 'All changes',
+  fleet: 'Fleet',
+}
+
+/** Names the view, or the skill and its state, in the title of the window. */
+export function followTitle(): void {
+  effect(() => {
+    const { view, chosen } = route.value
+    const row = view === 'skills' && chosen !== undefined ? findRow(chosen) : undefined
+    const word = row && stateOf(row).word
+    const what = row === undefined ? TITLES[view] : word === '' ? row.name : `${row.name} (${word})`
+    document.title = [what, status.value?.project, 'Skillstoke'].filter(Boolean).join(' · ')
+  })
 }

@@ -1,82 +1,81 @@
-import { isQuestionWanted } from './chats.ts'
-import { go, route } from './route.ts'
-import { openRow, selectNext } from './selection.ts'
-import { detailTab, isHelpOpen, selectedRow } from './store.ts'
+import { isFinding } from './find-dialog.tsx'
+import { areKeysOn, isHelpOpen } from './keys-dialog.tsx'
+import { isBusy, question, undoLast } from './parts/overlay.tsx'
+import { go, route, SKILL_TABS, type SkillTab, type ViewName } from './route.ts'
+import { connection } from './store.ts'
+import { isCreating } from './views/new-skill.tsx'
+import { openNext } from './views/visible-rows.ts'
 
-/** The single-key shortcuts, as the help of the page lists them. */
-export const KEYS: readonly (readonly [key: string, meaning: string])[] = [
-  ['/', 'filter the skills'],
-  ['j', 'next skill'],
-  ['k', 'previous skill'],
-  ['Enter', 'open the skill'],
-  ['d', 'difference of the skill: the refused, waiting or last change'],
-  ['t', 'try the skill: ask a question'],
-  ['Esc', 'back'],
-  ['?', 'this help'],
-]
+/** What the keys do in the shown view. Each view replaces them while it is shown. */
+const bound = new Map<string, () => void>()
 
-/** Listens for single-key shortcuts, except while the user types. */
+/** Binds keys until the returned function is called. */
+export function bindKeys(keys: Readonly<Record<string, () => void>>): () => void {
+  for (const [key, action] of Object.entries(keys)) bound.set(key, action)
+  return () => {
+    for (const [key, action] of Object.entries(keys)) if (bound.get(key) === action) bound.delete(key)
+  }
+}
+
+/** The second key after `g`. */
+const VIEWS: Readonly<Record<string, ViewName>> = {
+  o: 'overview',
+  s: 'skills',
+  a: 'agents',
+  c: 'changes',
+  f: 'fleet',
+}
+const SEQUENCE_MS = 1_000
+let gAt = -Infinity
+
+/** Listens for single keys, except while the person types or answers a question. */
 export function listenForKeys(): void {
   addEventListener('keydown', event => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return
     if (event.key === 'Escape') return onEscape()
-    if (isTyping(event.target)) return
-    // If an element has the focus, leaves the Enter key to that element.
-    if (event.key === 'Enter' && event.target !== document.body) return
-    const action = ACTIONS[event.key]
+    if (isTyping(event.target) || document.querySelector('dialog[open]') !== null) return
+    const isShortcut = event.ctrlKey || event.metaKey
+    const key = `${isShortcut ? 'mod+' : ''}${event.key}`
+    if (event.altKey || (!isShortcut && !areKeysOn.value)) return
+    const action = findAction(key)
     if (action === undefined) return
     event.preventDefault()
     action()
   })
 }
 
+function findAction(key: string): (() => void) | undefined {
+  const isAfterG = performance.now() - gAt < SEQUENCE_MS
+  gAt = -Infinity
+  const view = isAfterG ? VIEWS[key] : undefined
+  if (view !== undefined) return () => go({ view })
+  return bound.get(key) ?? ACTIONS[key]
+}
+
 const ACTIONS: Readonly<Record<string, () => void>> = {
-  '/': () => {
-    const field = document.getElementById('filter')
-    if (field instanceof HTMLInputElement && field.checkVisibility()) {
-      field.focus()
-      return field.select()
-    }
-    go({ view: 'skills' })
-    // Waits before focusing the filter field, because this field does not exist until the list is rendered.
-    addEventListener('hashchange', () => setTimeout(() => document.getElementById('filter')?.focus()), {
-      once: true,
-    })
-  },
-  j: () => moveTo(1),
-  k: () => moveTo(-1),
-  Enter: () => {
-    if (selectedRow.value !== undefined) openRow(selectedRow.value)
-  },
-  d: () => {
-    if (selectedRow.value === undefined) return
-    detailTab.value = 'difference'
-    openRow(selectedRow.value)
-  },
-  t: () => {
-    if (selectedRow.value === undefined) return
-    detailTab.value = 'try'
-    isQuestionWanted.value = true
-    openRow(selectedRow.value)
-  },
-  '?': () => {
-    isHelpOpen.value = !isHelpOpen.value
-  },
+  '/': () => (isFinding.value = true),
+  '?': () => (isHelpOpen.value = true),
+  g: () => (gAt = performance.now()),
+  c: () => (isCreating.value = connection.value === 'live'),
+  j: () => openNext(1),
+  k: () => openNext(-1),
+  t: () => openTab('tests'),
+  d: () => openTab('changes'),
+  'mod+z': () => void (isBusy.value || undoLast()),
+  ...Object.fromEntries(SKILL_TABS.map((tab, index) => [String(index + 1), () => openTab(tab)])),
 }
 
-function moveTo(step: 1 | -1): void {
-  // Otherwise the Enter key goes to an element that was clicked before, for example a tab.
-  const active = document.activeElement
-  if (active instanceof HTMLElement && active.closest('[role=listbox]') === null) active.blur()
-  selectNext(step)
+function openTab(tab: SkillTab): void {
+  if (route.value.view === 'skills' && route.value.chosen !== undefined) go({ ...route.value, tab })
 }
 
+/** An open dialog closes itself. */
 function onEscape(): void {
-  if (isHelpOpen.value) isHelpOpen.value = false
-  else if (isTyping(document.activeElement)) document.activeElement.blur()
-  else if (route.value.view === 'skills' && route.value.name !== undefined) go({ view: 'skills' })
+  if (question.value !== undefined || document.querySelector('dialog[open]') !== null) return
+  if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
 }
 
-function isTyping(target: EventTarget | null): target is HTMLInputElement | HTMLTextAreaElement {
-  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  const isField = target.matches('input:not([type=checkbox]), textarea, select')
+  return isField || target.isContentEditable || target.shadowRoot !== null
 }

@@ -1,16 +1,19 @@
 import { render } from 'preact'
 import { ApiError } from 'skillstoke/client'
-import { App } from './app.tsx'
+import { App, followTitle } from './app.tsx'
 import { client, logIn } from './client.ts'
 import { listenForKeys } from './keyboard.ts'
+import { showHiddenEverywhere } from './parts/show-hidden.ts'
 import { followAddress } from './route.ts'
-import { showHiddenEverywhere } from './show-hidden.ts'
-import { apply, connection } from './store.ts'
+import { apply, connection, lostAt } from './store.ts'
+import { applyTheme } from './theme.ts'
 
+applyTheme()
 await exchangeToken()
 addEventListener('hashchange', () => void onNewToken())
 showHiddenEverywhere()
 followAddress()
+followTitle()
 listenForKeys()
 render(<App />, document.getElementById('app') as HTMLElement)
 await follow()
@@ -24,7 +27,7 @@ async function onNewToken(): Promise<void> {
 async function exchangeToken(): Promise<boolean> {
   const [, token] = /^#token=(.+)$/.exec(location.hash) ?? []
   if (token === undefined) return false
-  history.replaceState(null, '', '#/skills')
+  history.replaceState(null, '', '#/')
   try {
     await logIn(decodeURIComponent(token))
   } catch (thrown) {
@@ -41,6 +44,7 @@ async function exchangeToken(): Promise<boolean> {
 async function follow(): Promise<void> {
   const onConnection = (isConnected: boolean): void => {
     connection.value = isConnected ? 'live' : 'lost'
+    lostAt.value = isConnected ? undefined : (lostAt.value ?? new Date())
   }
   try {
     for (;;) {

@@ -1,14 +1,23 @@
 import { signal } from '@preact/signals'
 
-/** The view that the page shows. The address contains the view, so that browser history and bookmarks work. */
-export type Route =
-  | { readonly view: 'skills'; readonly name?: string }
-  | { readonly view: 'timeline' }
-  | { readonly view: 'sessions' }
-  | { readonly view: 'sources' }
-  | { readonly view: 'fleet' }
+export const SKILL_TABS = ['skill', 'tests', 'changes', 'files'] as const
+export type SkillTab = (typeof SKILL_TABS)[number]
 
-export const route = signal<Route>({ view: 'skills' })
+const VIEWS = ['overview', 'skills', 'agents', 'changes', 'fleet'] as const
+export type ViewName = (typeof VIEWS)[number]
+
+/** The view that the page shows. The address contains all of it, so that browser history and bookmarks work. */
+export interface Route {
+  readonly view: ViewName
+  /** A skill by its name or target, or a conversation by its id. */
+  readonly chosen?: string
+  /** Absent if the person has chosen no tab. */
+  readonly tab?: SkillTab
+  /** Filters and the order of a list. */
+  readonly query: Readonly<Record<string, string>>
+}
+
+export const route = signal<Route>({ view: 'overview', query: {} })
 
 /** Updates the route at each change of the address. */
 export function followAddress(): void {
@@ -19,23 +28,55 @@ export function followAddress(): void {
   read()
 }
 
-export function toHash(target: Route): string {
-  if (target.view !== 'skills') return `#/${target.view}`
-  return target.name === undefined ? '#/skills' : `#/skills/${encodeURIComponent(target.name)}`
+export function toHash({ view, chosen, tab, query }: Partial<Route> & Pick<Route, 'view'>): string {
+  const path = [view === 'overview' ? '' : view, chosen, tab].filter(each => each !== undefined)
+  const text = new URLSearchParams(query).toString()
+  return `#/${path.map(encodeURIComponent).join('/')}${text === '' ? '' : `?${text}`}`
 }
 
-export function go(target: Route): void {
+export function go(target: Partial<Route> & Pick<Route, 'view'>): void {
   location.hash = toHash(target)
+  // The event about the new address comes later, and the next key may come first.
+  route.value = parse(location.hash)
+}
+
+/** Opens an address without a new step in the history of the browser. */
+export function goQuietly(hash: string): void {
+  history.replaceState(null, '', hash)
+  route.value = parse(location.hash)
+}
+
+/** Returns the address of a skill. Filters and the order of the list stay. */
+export function toSkill(chosen: string, tab?: SkillTab): string {
+  const { view, query } = route.value
+  return toHash({ view: 'skills', chosen, ...(tab && { tab }), query: view === 'skills' ? query : {} })
+}
+
+/** Returns the address of the same view with another filter. An empty text removes the filter. */
+export function toFiltered(changes: Readonly<Record<string, string>>): string {
+  const query = Object.entries({ ...route.value.query, ...changes }).filter(([, value]) => value !== '')
+  return toHash({ ...route.value, query: Object.fromEntries(query) })
+}
+
+/** Changes a filter. */
+export function filterBy(changes: Readonly<Record<string, string>>): void {
+  goQuietly(toFiltered(changes))
 }
 
 function parse(hash: string): Route {
-  const [view, name] = hash.replace(/^#\/?/, '').split('/')
-  if (view === 'timeline' || view === 'sessions' || view === 'sources' || view === 'fleet') return { view }
+  const [path = '', text = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/)
+  const query = Object.fromEntries(new URLSearchParams(text))
+  const [name = '', chosen, tab] = path.split('/').map(decode)
+  const view = VIEWS.find(each => each === name) ?? 'overview'
+  const known = SKILL_TABS.find(each => each === tab)
+  return { view, query, ...(chosen && { chosen }), ...(known && { tab: known }) }
+}
+
+/** A malformed escape is no name of anything. */
+function decode(text: string): string {
   try {
-    return name === undefined || name === ''
-      ? { view: 'skills' }
-      : { view: 'skills', name: decodeURIComponent(name) }
+    return decodeURIComponent(text)
   } catch {
-    return { view: 'skills' } // the address has a malformed escape
+    return ''
   }
 }

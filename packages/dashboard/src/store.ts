@@ -1,5 +1,7 @@
 import { batch, computed, signal } from '@preact/signals'
 import {
+  type AttentionInfo,
+  type ClientInfo,
   keyOfRow,
   type ServerEvent,
   type ServerStatus,
@@ -11,8 +13,11 @@ import {
 /** The state that the server sent. The whole page shows only data from these signals. */
 export const status = signal<ServerStatus | undefined>(undefined)
 export const sessions = signal<readonly SessionInfo[]>([])
+/** MCP clients without a conversation. */
+export const clients = signal<readonly ClientInfo[]>([])
 /** Timeline entries, newest first. */
 export const timeline = signal<readonly TimelineEntry[]>([])
+export const attention = signal<AttentionInfo>({ collisions: [], failing: [] })
 const rowsByPlace = signal<ReadonlyMap<string, SkillRow>>(new Map())
 
 /** Number of times that the commands of each skill changed since the page was opened. */
@@ -20,54 +25,38 @@ export const commandChanges = signal<ReadonlyMap<string, number>>(new Map())
 
 export type Connection = 'connecting' | 'live' | 'lost' | 'refused'
 export const connection = signal<Connection>('connecting')
-
-export const filter = signal('')
-/** Key of the selected row. */
-export const selectedPlace = signal<string | undefined>(undefined)
-
-export const isHelpOpen = signal(false)
-
-export const DETAIL_TABS = [
-  'instructions',
-  'source',
-  'files',
-  'try',
-  'run',
-  'difference',
-  'history',
-  'why',
-] as const
-export type DetailTab = (typeof DETAIL_TABS)[number]
-/**
- * The tab that the user chose. If the user chose none, a broken skill shows the tab with its source, and any other
- * skill shows its instructions.
- */
-export const detailTab = signal<DetailTab | undefined>(undefined)
+/** When the connection was lost. */
+export const lostAt = signal<Date | undefined>(undefined)
 
 const MAX_TIMELINE = 200
 
-/**
- * Rows in the order of the list: first broken skills, then pending skills, then all others. Each group is sorted by
- * name and then by precedence.
- */
-export const rows = computed<readonly SkillRow[]>(() => {
-  const all = [...rowsByPlace.value.values()]
-  const order = (row: SkillRow): number => (row.status === 'broken' ? 0 : row.status === 'pending' ? 1 : 2)
-  return all.sort((a, b) => order(a) - order(b) || compare(a.name, b.name) || precedence(a) - precedence(b))
-})
-
-export const visibleRows = computed<readonly SkillRow[]>(() => {
-  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean)
-  if (words.length === 0) return rows.value
-  return rows.value.filter(row => {
-    const text = `${row.name} ${row.description} ${row.status} ${row.source}`.toLowerCase()
-    return words.every(word => text.includes(word))
-  })
-})
-
-export const selectedRow = computed<SkillRow | undefined>(() =>
-  selectedPlace.value === undefined ? undefined : rowsByPlace.value.get(selectedPlace.value),
+/** Rows, sorted by name and then by precedence. */
+export const rows = computed<readonly SkillRow[]>(() =>
+  [...rowsByPlace.value.values()].sort((a, b) => compare(a.name, b.name) || precedence(a) - precedence(b)),
 )
+
+/** Finds the row of a skill by its target, or by its name. Of several folders with one name, returns the served one. */
+export function findRow(chosen: string): SkillRow | undefined {
+  const named = rows.value.filter(({ name }) => name === chosen)
+  return (
+    rows.value.find(({ target }) => target === chosen) ??
+    named.find(({ serving }) => serving !== null) ??
+    named[0]
+  )
+}
+
+/** Whether the folder of a row belongs to the person who started the server. */
+export function isOwn({ source }: Pick<SkillRow, 'source'>): boolean {
+  const found = status.value?.sources.find(({ label }) => label === source)
+  return found !== undefined && found.trust !== 'review' && !found.origin.includes('://')
+}
+
+/** Returns the folder of a skill as the person wrote its root, for example `skills/refund`. */
+export function placeOf({ source, location }: Pick<SkillRow, 'source' | 'location'>): string {
+  const { origin = '', path = '' } = status.value?.sources.find(({ label }) => label === source) ?? {}
+  if (origin !== '' && location.startsWith(`${origin}/`)) return `${path}${location.slice(origin.length)}`
+  return location === source ? location : `${location} in ${source}`
+}
 
 /** Applies one event to the state. */
 export function apply(event: ServerEvent): void {
@@ -76,6 +65,8 @@ export function apply(event: ServerEvent): void {
       case 'state':
         status.value = event.status
         sessions.value = event.sessions
+        clients.value = event.clients
+        attention.value = event.attention
         timeline.value = event.timeline.toReversed()
         rowsByPlace.value = new Map(event.skills.map(row => [keyOfRow(row), row]))
         break
@@ -89,6 +80,10 @@ export function apply(event: ServerEvent): void {
         break
       case 'sessions':
         sessions.value = event.sessions
+        clients.value = event.clients
+        break
+      case 'attention':
+        attention.value = event.attention
         break
       case 'commands': {
         const { skill } = event

@@ -212,6 +212,11 @@ export class ApiClient {
     return await read(this.#api.skills[':name'].tests.$get(of(name)))
   }
 
+  /** Names the skills that share most words with a message, the best first. Empty for a message that is not English. */
+  async rank(message: string) {
+    return await read(this.#api.rank.$get({ query: { message } }))
+  }
+
   /** Sends the messages of a skill to the model. Yields progress, then the result or the failure. */
   async *runTests(
     skill: string,

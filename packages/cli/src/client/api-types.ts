@@ -11,6 +11,7 @@ import type {
 } from '@skillstoke/core/internal'
 import type { ScriptContainment, ScriptLine } from '@skillstoke/core/source'
 
+export type { Finding } from '@skillstoke/author'
 // The answers to questions about skills, which the command line gives without a server, too.
 export type {
   CatalogUse,
@@ -44,6 +45,8 @@ export interface ServerStatus extends SourcesStatus {
   readonly project: string
   /** Command that starts the server again. */
   readonly command: string
+  /** Name of the person who started the server, as the history shows it. */
+  readonly user: string
   /** Name of the model that answers in the conversation of the demo agent and in the playground. */
   readonly model: string
 }
@@ -190,8 +193,8 @@ export interface SessionInfo {
     readonly revision: Digest
     readonly isCurrent: boolean
   }[]
-  /** Notice for the next model call. Null if no notice is pending. */
-  readonly pending: Told | null
+  /** Notice for the next model call, with the skills that it is about. Null if no notice is pending. */
+  readonly pending: (Told & { readonly about: readonly string[] }) | null
   /** The last turns. Empty if another program calls the model, for example an MCP client. */
   readonly turns: readonly Turn[]
 }

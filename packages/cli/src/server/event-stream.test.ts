@@ -6,6 +6,7 @@ import { streamEvents } from './event-stream.ts'
 const sessions = (text = ''): ServerEvent => ({
   kind: 'sessions',
   sessions: [{ id: text } as never],
+  clients: [],
 })
 
 function open(log: EventLog, lastEventId?: string): { next: () => Promise<string>; end: AbortController } {

@@ -5,6 +5,7 @@ import {
   diffGenerations,
   type Generation,
   type RegistryUpdate,
+  type SessionOffer,
   type SkillReport,
   type SkillRuntime,
   type SkillSession,
@@ -26,6 +27,7 @@ import { judge, SkillFindings, toSetting } from '../check/skill-findings.ts'
 import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
+import { currentUser } from '../skills/open-skills.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { findProgramName } from '../terminal/program-name.ts'
 import { Attention } from './attention.ts'
@@ -127,7 +129,7 @@ export class LiveState {
         revision,
         isCurrent: generation.find(name)?.revision === revision,
       })),
-      pending: pending === undefined ? null : { text: pending.text, tokens: pending.tokens },
+      pending: pending === undefined ? null : toTold(pending),
       turns: this.#options.playground.turnsOf(session.id),
     }
   }
@@ -251,7 +253,7 @@ export class LiveState {
     return {
       ...{ startId, pid: process.pid, version: this.#version },
       ...{ stateDirectory: config.stateDirectory, model: playground.model },
-      project: basename(process.cwd()),
+      ...{ project: basename(process.cwd()), user: currentUser() },
       command: `${findProgramName()} ${toCommandLine(['dev', ...config.options])}`,
       ...countSkills(
         this.#skills,
@@ -266,4 +268,8 @@ export class LiveState {
   #sessionInfos(): readonly SessionInfo[] {
     return this.#skills.sessions().map(session => this.infoOf(session, this.#told))
   }
+}
+
+function toTold({ text, tokens, entry }: SessionOffer): NonNullable<SessionInfo['pending']> {
+  return { text, tokens, about: [...new Set(entry.said.map(([name]) => name))] }
 }

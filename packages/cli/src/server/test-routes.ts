@@ -1,5 +1,5 @@
 import { estimateTriggers, type SkillTests } from '@skillstoke/author'
-import { listCompeting, readTestsOf } from '@skillstoke/author/internal'
+import { listCompeting, rankSkills, readTestsOf } from '@skillstoke/author/internal'
 import { defined, MAX_LOOK_MS, toMessage } from '@skillstoke/core/internal'
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -7,7 +7,7 @@ import type { SkillTestsInfo, TestRunEvent } from '../client/api-types.ts'
 import { writeTest } from '../trial/add-test.ts'
 import { ModelTests } from '../trial/model-tests.ts'
 import type { ApiOptions } from './api.ts'
-import { body, follow, lookFirst, reply, streamWork } from './api-route.ts'
+import { body, follow, lookFirst, query, reply, streamWork } from './api-route.ts'
 import { skillName } from './review-routes.ts'
 
 /** A message of a conversation, as a test of a skill. */
@@ -61,6 +61,11 @@ export function createTestRoutes({ answering, state, config, playground, signal:
             null,
         })),
       })
+    })
+    .get('/rank', lookFirst(skills), query('message'), context => {
+      const { message = '' } = context.req.valid('query')
+      const { ranking, isEstimated } = rankSkills(message, listCompeting(reader))
+      return reply(context, { skills: isEstimated ? ranking.map(({ skill }) => skill) : [] })
     })
     .post('/tests', body(newTest), lookFirst(skills), context => {
       const { skill, ...test } = context.req.valid('json')

@@ -1,0 +1,137 @@
+import { signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { client } from './client.ts'
+import { isHelpOpen } from './keys-dialog.tsx'
+import { Icon, type IconName, Shape } from './parts/icons.tsx'
+import { act, Modal } from './parts/overlay.tsx'
+import { go } from './route.ts'
+import { stateOf } from './skill-state.ts'
+import { connection, rows } from './store.ts'
+import { toggleTheme } from './theme.ts'
+import { isCreating } from './views/new-skill.tsx'
+
+export const isFinding = signal(false)
+
+const MAX_SKILLS = 8
+
+interface Choice {
+  readonly label: string
+  readonly hint: string
+  readonly mark: ComponentChildren
+  readonly run: () => void
+}
+
+interface Action {
+  readonly label: string
+  readonly icon: IconName
+  /** Whether it changes something, so that it needs the server. */
+  readonly changes?: boolean
+  readonly run: () => void
+}
+
+const ACTIONS: readonly Action[] = [
+  { label: 'New skill', icon: 'plus', changes: true, run: () => (isCreating.value = true) },
+  { label: 'Open the overview', icon: 'right', run: () => go({ view: 'overview' }) },
+  { label: 'Open the agents', icon: 'right', run: () => go({ view: 'agents' }) },
+  { label: 'Open all changes', icon: 'right', run: () => go({ view: 'changes' }) },
+  {
+    label: 'Read all folders and sources again',
+    icon: 'sort',
+    changes: true,
+    run: () =>
+      act(async () => {
+        const { changes } = await client.reload({ timeoutMs: 60_000 })
+        return { text: changes.length === 0 ? 'Nothing has changed.' : `${changes.length} changes found.` }
+      }),
+  },
+  { label: 'Light or dark', icon: 'theme', run: toggleTheme },
+  { label: 'Show the keys', icon: 'text', run: () => (isHelpOpen.value = true) },
+]
+
+/** Finds skills by name and description, and does what the page can do. */
+export function FindDialog(): ComponentChildren {
+  const wanted = useSignal('')
+  const at = useSignal(0)
+  const choices = findChoices(wanted.value)
+  const selected = Math.min(at.value, choices.length - 1)
+  const close = (): void => {
+    isFinding.value = false
+  }
+  const choose = (choice: Choice | undefined): void => {
+    if (choice === undefined) return
+    close()
+    choice.run()
+  }
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === 'ArrowDown') at.value = Math.min(selected + 1, choices.length - 1)
+    else if (event.key === 'ArrowUp') at.value = Math.max(selected - 1, 0)
+    else if (event.key === 'Enter') choose(choices[selected])
+    else return
+    event.preventDefault()
+  }
+  return (
+    <Modal labelledBy="find-title" onClose={close}>
+      <h2 id="find-title" class="sr">
+        Find or do
+      </h2>
+      <div class="finder">
+        <Icon name="search" />
+        <input
+          type="text"
+          role="combobox"
+          aria-label="Find or do"
+          aria-expanded="true"
+          aria-controls="find-choices"
+          aria-activedescendant={choices.length > 0 ? `choice-${selected}` : undefined}
+          placeholder="A skill, or what to do"
+          value={wanted.value}
+          onInput={event => {
+            wanted.value = event.currentTarget.value
+            at.value = 0
+          }}
+          onKeyDown={onKeyDown}
+        />
+      </div>
+      <div id="find-choices" class="choices" role="listbox" aria-label="Matches">
+        {choices.map((choice, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys for its options
+          // biome-ignore lint/a11y/useFocusableInteractive: the field has the focus, as a combobox does
+          <div
+            key={index}
+            id={`choice-${index}`}
+            role="option"
+            aria-selected={index === selected}
+            onClick={() => choose(choice)}
+          >
+            {choice.mark}
+            <span class="cut">{choice.label}</span>
+            <span class="m cut hint">{choice.hint}</span>
+          </div>
+        ))}
+      </div>
+      {choices.length === 0 && <p class="m none">Nothing is called like this.</p>}
+    </Modal>
+  )
+}
+
+function findChoices(wanted: string): readonly Choice[] {
+  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean)
+  const matches = (text: string): boolean => words.every(word => text.toLowerCase().includes(word))
+  const named = rows.value.filter(({ name }) => matches(name))
+  const described = rows.value.filter(
+    row => !named.includes(row) && matches(`${row.name} ${row.description}`),
+  )
+  const skills = words.length === 0 ? [] : [...named, ...described].slice(0, MAX_SKILLS)
+  const actions = ACTIONS.filter(
+    ({ label, changes }) => matches(label) && (changes !== true || connection.value === 'live'),
+  )
+  return [
+    ...skills.map(row => ({
+      label: row.name,
+      hint: stateOf(row).word || row.description,
+      mark: <Shape name={stateOf(row).shape} />,
+      run: () => go({ view: 'skills', chosen: row.target }),
+    })),
+    ...actions.map(({ label, icon, run }) => ({ label, hint: '', mark: <Icon name={icon} />, run })),
+  ]
+}

@@ -1,0 +1,162 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import type { SkillDiff } from 'skillstoke/client'
+import { client } from '../client.ts'
+import { Answer } from './answer.tsx'
+import { type ComparedLine, compareTexts, countLines, type LinePair } from './compare.ts'
+import { plural } from './format.ts'
+import { Icon } from './icons.tsx'
+import { useLoaded } from './use-loaded.ts'
+import { VisibleText } from './visible-text.tsx'
+
+type FileTexts = SkillDiff['texts'][number]
+
+/** Equal lines that stay visible beside a change. */
+const CONTEXT = 2
+/** Lines of a new file that are shown before the person asks for more. */
+const MAX_NEW_LINES = 60
+
+interface LoadedDifferenceProps {
+  readonly target: string
+  /** Revisions. Without them, the refused, the waiting or the last change. */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+/** Loads and renders the difference of two revisions, file by file. */
+export function LoadedDifference({ target, from, to }: LoadedDifferenceProps): ComponentChildren {
+  const of = { ...(from && { from }), ...(to && { to }) }
+  const diff = useLoaded(() => client.diff(target, of), [target, from, to])
+  return (
+    <div class="files">
+      <Answer of={diff}>
+        {({ texts }) =>
+          texts.length === 0 ? (
+            <p class="s m">The texts are the same.</p>
+          ) : (
+            texts.map(each => (
+              <div key={each.path} class="card file">
+                <header>
+                  <b class="cut">{each.path}</b>
+                  <LineCounts texts={each} />
+                </header>
+                <Difference texts={each} />
+              </div>
+            ))
+          )
+        }
+      </Answer>
+    </div>
+  )
+}
+
+/** Renders the difference of one file. In a wide place, both texts are beside each other. */
+export function Difference({ texts: { before, after } }: { readonly texts: FileTexts }): ComponentChildren {
+  const pairs = compareTexts(before ?? '', after ?? '')
+  if (before === null || after === null)
+    return (
+      <div class="diff">
+        <Lines pairs={pairs.slice(0, MAX_NEW_LINES)} />
+        <Fold pairs={pairs.slice(MAX_NEW_LINES)} what="more line" />
+      </div>
+    )
+  return (
+    <div class="diff side">
+      {fold(pairs).map((run, index) =>
+        run.length > 1 && run.every(({ isNear }) => !isNear) ? (
+          <Fold key={index} pairs={run} what="equal line" />
+        ) : (
+          <Lines key={index} pairs={run} />
+        ),
+      )}
+    </div>
+  )
+}
+
+/** Renders how many lines of a file were added and removed. */
+export function LineCounts({ texts: { before, after } }: { readonly texts: FileTexts }): ComponentChildren {
+  if (before === null) return <b class="pm added">new</b>
+  if (after === null) return <b class="pm removed">removed</b>
+  const { added, removed } = countLines(compareTexts(before, after))
+  return (
+    <span class="pm">
+      {added > 0 && <b class="added">+{added}</b>} {removed > 0 && <b class="removed">−{removed}</b>}
+    </span>
+  )
+}
+
+interface NearLine extends LinePair {
+  /** Whether a change is on this line, or near it. */
+  readonly isNear: boolean
+}
+
+/** Splits the lines into runs to show and runs of equal lines to fold. */
+function fold(pairs: readonly LinePair[]): readonly (readonly NearLine[])[] {
+  const runs: NearLine[][] = []
+  for (const [index, pair] of pairs.entries()) {
+    const near = pairs.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1)
+    const line = { ...pair, isNear: near.some(({ isEqual }) => !isEqual) }
+    const last = runs.at(-1)
+    if (last?.[0]?.isNear === line.isNear) last.push(line)
+    else runs.push([line])
+  }
+  return runs
+}
+
+function Fold({
+  pairs,
+  what,
+}: {
+  readonly pairs: readonly LinePair[]
+  readonly what: string
+}): ComponentChildren {
+  const isOpen = useSignal(false)
+  if (pairs.length === 0 || isOpen.value) return <Lines pairs={pairs} />
+  return (
+    <button type="button" class="fold" onClick={() => (isOpen.value = true)}>
+      <Icon name="down" />
+      {plural(pairs.length, what)}
+    </button>
+  )
+}
+
+function Lines({ pairs }: { readonly pairs: readonly LinePair[] }): ComponentChildren {
+  return pairs.map(({ isEqual, before, after }, index) => (
+    <div key={index} class={isEqual ? 'd same' : 'd'}>
+      <Line line={before} look={isEqual ? 'o' : 'x'} />
+      <Line line={after} look={isEqual ? '' : 'a'} />
+    </div>
+  ))
+}
+
+/** What is said about a line, by its look: removed, added, or equal on the left or the right. */
+const SIGNS = { x: ['−', 'removed'], a: ['+', 'added'], o: ['', 'equal'], '': ['', 'equal'] } as const
+
+interface LineProps {
+  readonly line: ComparedLine | undefined
+  readonly look: keyof typeof SIGNS
+}
+
+function Line({ line, look }: LineProps): ComponentChildren {
+  const [sign, word] = SIGNS[look]
+  const Mark = look === 'x' ? 'del' : 'ins'
+  return (
+    <div class={line === undefined ? 'e' : look}>
+      <span>{line?.number}</span>
+      <span role="img" aria-label={word}>
+        {line !== undefined && sign}
+      </span>
+      <span>
+        {line?.parts.map(({ text, isChanged }, index) =>
+          isChanged && line.parts.length > 1 ? (
+            <Mark key={index}>
+              <VisibleText text={text} />
+            </Mark>
+          ) : (
+            <VisibleText key={index} text={text} />
+          ),
+        )}
+      </span>
+    </div>
+  )
+}

@@ -1,0 +1,153 @@
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { describeFailure } from './describe-failure.ts'
+
+/** A question with a preview, before something happens that many agents feel. */
+export interface Question {
+  readonly title: string
+  readonly text?: ComponentChildren
+  /** Shows what will change. */
+  readonly preview?: ComponentChildren
+  /** Label of a field for a reason. */
+  readonly reason?: string
+  readonly confirm?: string
+  readonly isDangerous?: boolean
+  /** Does it. Absent if there is only something to look at. */
+  readonly run?: (reason: string) => Promise<Toast | undefined>
+}
+
+/** Says what has happened, and how to take it back. */
+export interface Toast {
+  readonly text: string
+  readonly undo?: () => Promise<unknown>
+  readonly isFailure?: boolean
+}
+
+export const question = signal<Question | undefined>(undefined)
+const toast = signal<Toast | undefined>(undefined)
+/** True while a change is sent. */
+export const isBusy = signal(false)
+
+const UNDO_MS = 10_000
+let timer: ReturnType<typeof setTimeout> | undefined
+
+export function show(shown: Toast | undefined): void {
+  clearTimeout(timer)
+  toast.value = shown
+  if (shown !== undefined && shown.isFailure !== true)
+    timer = setTimeout(() => (toast.value = undefined), UNDO_MS)
+}
+
+/** Does something that changes the server, and says how it ended. */
+export function act(work: () => Promise<Toast | undefined>): void {
+  isBusy.value = true
+  show(undefined)
+  work()
+    .then(show, (thrown: unknown) => show({ text: describeFailure(thrown), isFailure: true }))
+    .finally(() => (isBusy.value = false))
+}
+
+/** Takes back what the toast says. Returns false if there is nothing to take back. */
+export function undoLast(): boolean {
+  const undo = toast.value?.undo
+  if (undo === undefined) return false
+  act(async () => {
+    await undo()
+    return { text: 'Undone.' }
+  })
+  return true
+}
+
+export function ToastView(): ComponentChildren {
+  const { value } = toast
+  return (
+    <div class={value === undefined ? 'toast empty' : 'toast'} role="status">
+      {value !== undefined && (
+        <>
+          <span role={value.isFailure ? 'alert' : undefined}>{value.text}</span>
+          {value.undo !== undefined && (
+            <button type="button" class="btn sm" onClick={undoLast}>
+              Undo
+            </button>
+          )}
+          <button type="button" class="btn sm bare" aria-label="Close" onClick={() => show(undefined)}>
+            ✕
+          </button>
+        </>
+      )}
+    </div>
+  )
+}
+
+interface ModalProps {
+  readonly labelledBy: string
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+}
+
+/** Renders a dialog over the page. Escape closes it, and the focus returns to where it was. */
+export function Modal({ labelledBy, onClose, children }: ModalProps): ComponentChildren {
+  const element = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    dialog?.querySelector<HTMLElement>('[data-first], input, textarea')?.focus()
+    return () => dialog?.close()
+  }, [])
+  return (
+    <dialog ref={element} aria-labelledby={labelledBy} onClose={onClose}>
+      {children}
+    </dialog>
+  )
+}
+
+export function QuestionView(): ComponentChildren {
+  const asked = question.value
+  const field = useRef<HTMLTextAreaElement>(null)
+  if (asked === undefined) return null
+  const { title, text, preview, reason, confirm, isDangerous, run } = asked
+  const close = (): void => {
+    question.value = undefined
+  }
+  const answer = (): void => {
+    const given = field.current?.value.trim() ?? ''
+    close()
+    if (run !== undefined) act(() => run(given))
+  }
+  return (
+    <Modal labelledBy="question" onClose={close}>
+      <h2 id="question">{title}</h2>
+      {text !== undefined && <p class="m">{text}</p>}
+      {preview !== undefined && <div class="preview">{preview}</div>}
+      {reason !== undefined && (
+        <label class="s">
+          {reason}
+          <textarea
+            ref={field}
+            class="field"
+            rows={3}
+            onKeyDown={event => {
+              if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) answer()
+            }}
+          />
+        </label>
+      )}
+      <footer>
+        <button type="button" class="btn" data-first={reason === undefined || undefined} onClick={close}>
+          {run === undefined ? 'Close' : 'Cancel'}
+        </button>
+        {run !== undefined && (
+          <button
+            type="button"
+            class={isDangerous === true ? 'btn danger' : 'btn primary'}
+            disabled={isBusy.value}
+            onClick={answer}
+          >
+            {confirm}
+          </button>
+        )}
+      </footer>
+    </Modal>
+  )
+}

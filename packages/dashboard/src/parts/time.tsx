@@ -1,0 +1,43 @@
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { lostAt } from '../store.ts'
+
+/** The present, often enough for "20 s ago". */
+const now = signal(Date.now())
+setInterval(() => (now.value = Date.now()), 5_000)
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** Says how long ago a moment was. Without a server, the page stands still, so the moment itself is shown. */
+export function formatAgo(at: Date): string {
+  const age = Math.max(now.value, Date.now()) - at.getTime()
+  if (lostAt.value === undefined && age < 10_000) return 'just now'
+  if (lostAt.value === undefined && age < MINUTE) return `${Math.floor(age / 10_000) * 10} s ago`
+  if (lostAt.value === undefined && age < HOUR) return `${Math.floor(age / MINUTE)} min ago`
+  return formatMoment(at)
+}
+
+/** `12:04` today, `Monday` in this week, or `19 Nov`. */
+export function formatMoment(at: Date): string {
+  const today = new Date(now.value).setHours(0, 0, 0, 0)
+  if (at.getTime() >= today) return at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  if (at.getTime() >= today - DAY) return 'yesterday'
+  if (at.getTime() >= today - 6 * DAY) return at.toLocaleDateString('en-GB', { weekday: 'long' })
+  return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+}
+
+interface AgoProps {
+  /** ISO date, or milliseconds since the epoch. */
+  readonly at: string | number
+}
+
+export function Ago({ at }: AgoProps): ComponentChildren {
+  const date = new Date(at)
+  return (
+    <time dateTime={date.toISOString()} title={date.toLocaleString('en-GB')}>
+      {formatAgo(date)}
+    </time>
+  )
+}

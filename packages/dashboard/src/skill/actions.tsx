@@ -1,0 +1,196 @@
+import type { ComponentChildren } from 'preact'
+import type { DecisionVerb, SkillRow } from 'skillstoke/client'
+import { client } from '../client.ts'
+import { ChangeButton } from '../parts/change-button.tsx'
+import { LoadedDifference } from '../parts/difference.tsx'
+import { plural } from '../parts/format.ts'
+import { Icon } from '../parts/icons.tsx'
+import { act, question, show } from '../parts/overlay.tsx'
+import { go, route } from '../route.ts'
+import { isOwn, sessions } from '../store.ts'
+import { newestText } from './fixes.ts'
+
+/** Opens the SKILL.md in the editor of the person who started the server. */
+export function openEditor({ target }: SkillRow, line?: number): void {
+  act(async () => {
+    const { editor, path } = await client.open(target, line)
+    return { text: `Opened ${path} in ${editor}.` }
+  })
+}
+
+/** Says how many conversations a change will reach. */
+export function describeReached(): string {
+  const { length } = sessions.value
+  return length === 0
+    ? 'No conversation is open'
+    : `${plural(length, 'conversation')} ${length === 1 ? 'gets' : 'get'} it at the next step`
+}
+
+/** Asks whether an earlier text should be restored, and shows what would change. */
+export function askRestore(row: SkillRow, revision: string, when: string): void {
+  const { target, name, serving, status } = row
+  const where = isOwn(row)
+    ? 'The files in your folder change.'
+    : 'The skill stays at this text, whatever its source sends.'
+  const broken = status === 'broken' ? ' The broken text is replaced; Undo brings it back.' : ''
+  question.value = {
+    title: `Restore the text of ${when}?`,
+    text: `${describeReached()}. ${where}${broken}`,
+    preview: <LoadedDifference target={target} from={serving ?? undefined} to={revision} />,
+    confirm: 'Restore',
+    run: async () => {
+      const before = newestText(await client.skill(target))
+      const { how, from } = await client.rollback(target, revision)
+      if (how === 'unchanged') return { text: `${name} has this text already.` }
+      const undo = async (): Promise<void> => {
+        if (how === 'pinned') await client.decide({ verb: 'unpin', skill: target })
+        // A broken text has no revision.
+        else if (status === 'broken' && before !== null) await saveBack(target, before)
+        else if (from !== undefined) await client.rollback(target, from)
+      }
+      return { text: `Restored the text of ${when}.`, undo }
+    },
+  }
+}
+
+async function saveBack(target: string, text: string): Promise<void> {
+  await client.save(target, newestText(await client.skill(target)) ?? '', text)
+}
+
+function decide(row: SkillRow, verb: DecisionVerb, done: string, back: DecisionVerb): void {
+  const { target, serving } = row
+  const seen = verb === 'pin' && serving !== null ? { revision: serving } : {}
+  const seenBack = back === 'pin' && serving !== null ? { revision: serving } : {}
+  act(async () => {
+    await client.decide({ verb, skill: target, ...seen })
+    return { text: done, undo: () => client.decide({ verb: back, skill: target, ...seenBack }) }
+  })
+}
+
+function askDisable(row: SkillRow): void {
+  const { name } = row
+  const loaded = sessions.value.filter(each => each.loaded.some(skill => skill.name === name)).length
+  question.value = {
+    title: `Disable ${name} for all agents?`,
+    text: `The model does not see it any more, and nobody can invoke it. ${describeReached()}${loaded > 0 ? `; ${plural(loaded, 'conversation has', 'conversations have')} it loaded` : ''}. The folder stays as it is.`,
+    confirm: 'Disable',
+    isDangerous: true,
+    run: async () => {
+      await client.decide({ verb: 'disable', skill: row.target })
+      return {
+        text: `Disabled ${name}.`,
+        undo: () => client.decide({ verb: 'enable', skill: row.target }),
+      }
+    },
+  }
+}
+
+function askRemove(row: SkillRow): void {
+  const { name, target, location } = row
+  question.value = {
+    title: `Remove the folder of ${name}?`,
+    text: `${location} moves to the folder .trash beside it. ${describeReached()}. Nothing is deleted.`,
+    confirm: 'Remove',
+    isDangerous: true,
+    run: async () => {
+      const { trash } = await client.remove(target)
+      go({ view: 'skills', query: route.value.query })
+      return { text: `Removed ${name}. Its folder is now ${trash}.`, undo: () => client.putBack(target) }
+    },
+  }
+}
+
+/** The menu of what is done rarely. A label that ends in `…` asks first. */
+export function SkillMenu({ row }: { readonly row: SkillRow }): ComponentChildren {
+  const { name, status, location, serving } = row
+  const own = isOwn(row)
+  return (
+    <details class="menu" onToggle={closeElsewhere}>
+      <summary class="btn icon" aria-label="More actions">
+        <Icon name="more" />
+      </summary>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: a click on a button also closes the menu */}
+      <ul onClick={event => event.currentTarget.closest('details')?.removeAttribute('open')}>
+        {status === 'pinned' && (
+          <MenuButton onClick={() => decide(row, 'unpin', `${name} follows its folder again.`, 'pin')}>
+            Follow later saves again
+          </MenuButton>
+        )}
+        {status !== 'pinned' && serving !== null && (
+          <MenuButton onClick={() => decide(row, 'pin', `${name} stays at this text.`, 'unpin')}>
+            Keep this text: ignore later saves
+          </MenuButton>
+        )}
+        {status === 'disabled' && (
+          <MenuButton onClick={() => decide(row, 'enable', `Enabled ${name}.`, 'disable')}>Enable</MenuButton>
+        )}
+        <li>
+          <button
+            type="button"
+            onClick={() => {
+              void navigator.clipboard?.writeText(location)
+              show({ text: `Copied ${location}.` })
+            }}
+          >
+            Copy the path
+          </button>
+        </li>
+        {(status !== 'disabled' || own) && <li class="rule" />}
+        {status !== 'disabled' && (
+          <MenuButton isDangerous onClick={() => askDisable(row)}>
+            Disable for all agents…
+          </MenuButton>
+        )}
+        {own && (
+          <MenuButton isDangerous onClick={() => askRemove(row)}>
+            Remove the folder…
+          </MenuButton>
+        )}
+      </ul>
+    </details>
+  )
+}
+
+interface MenuButtonProps {
+  readonly isDangerous?: boolean
+  readonly onClick: () => void
+  readonly children: ComponentChildren
+}
+
+function MenuButton({ isDangerous = false, onClick, children }: MenuButtonProps): ComponentChildren {
+  return (
+    <li>
+      <ChangeButton class={isDangerous ? 'danger' : ''} onClick={onClick}>
+        {children}
+      </ChangeButton>
+    </li>
+  )
+}
+
+/** Closes an open menu when the person clicks elsewhere or presses Escape. */
+function closeElsewhere(event: Event): void {
+  const menu = event.currentTarget as HTMLDetailsElement
+  if (!menu.open) return
+  const closed = new AbortController()
+  const close = (): void => {
+    closed.abort()
+    menu.open = false
+  }
+  const { signal } = closed
+  addEventListener(
+    'pointerdown',
+    other => {
+      if (!menu.contains(other.target as Node)) close()
+    },
+    { signal },
+  )
+  addEventListener(
+    'keydown',
+    ({ key }) => {
+      if (key !== 'Escape') return
+      close()
+      menu.querySelector('summary')?.focus()
+    },
+    { signal },
+  )
+}

@@ -1,0 +1,13 @@
+import type { ApiClient } from 'skillstoke/client'
+import { status } from '../store.ts'
+
+/** One step in the history of a skill. */
+export type HistoryRecord = Awaited<ReturnType<ApiClient['history']>>['records'][number]
+
+/** Names who made a change, as the first word of a sentence. */
+export function nameAuthor({ author, source }: Pick<HistoryRecord, 'author' | 'source'>): string {
+  const { kind, name } = author
+  if (kind === 'agent') return name === undefined ? 'An agent' : `The agent ${name}`
+  if (kind === 'source') return name ?? source
+  return name === undefined || (kind === 'person' && name === status.value?.user) ? 'You' : name
+}

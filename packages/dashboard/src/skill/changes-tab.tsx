@@ -1,0 +1,215 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import type { SkillDetail, SkillRow } from 'skillstoke/client'
+import { client } from '../client.ts'
+import { ChangeButton } from '../parts/change-button.tsx'
+import { ChangeText } from '../parts/change-text.tsx'
+import { LineCounts, LoadedDifference } from '../parts/difference.tsx'
+import { plural, shortDigest } from '../parts/format.ts'
+import { Shape } from '../parts/icons.tsx'
+import { question } from '../parts/overlay.tsx'
+import { Ago, formatMoment } from '../parts/time.tsx'
+import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
+import { askRestore } from './actions.tsx'
+import { type HistoryRecord, nameAuthor } from './author.ts'
+
+interface ChangesTabProps {
+  readonly row: SkillRow
+  readonly records: readonly HistoryRecord[]
+  readonly detail: SkillDetail
+}
+
+const MAX_LINES = 12
+
+/** Every recorded text, newest first. A line opens its difference, two can be compared, and each can be restored. */
+export function ChangesTab({ row, records, detail }: ChangesTabProps): ComponentChildren {
+  const chosen = useSignal<readonly HistoryRecord[]>([])
+  const isWhole = useSignal(false)
+  const shown = isWhole.value ? records : records.slice(0, MAX_LINES)
+  const oldest = records.at(-1)
+  const live = records.find(({ event, revision }) => event === 'live' && revision === row.serving)
+  const compare = (): void => {
+    // The older of the two is on the left.
+    const [from, to] = chosen.value.toSorted((a, b) => a.at - b.at)
+    question.value = {
+      title: `Two texts of ${row.name}`,
+      preview: <LoadedDifference target={row.target} from={from?.revision} to={to?.revision} />,
+    }
+  }
+  const toggle = (record: HistoryRecord): void => {
+    const others = chosen.value.filter(each => each !== record)
+    chosen.value = others.length < chosen.value.length ? others : [...others, record].slice(-2)
+  }
+  const line = row.diagnostics.find(({ severity }) => severity === 'error')?.line
+  return (
+    <>
+      <div class="bar-x">
+        <span class="s m grow">
+          {oldest === undefined
+            ? 'No changes yet.'
+            : `${plural(records.length, 'change')} since ${formatMoment(new Date(oldest.at))}. `}
+          {records.length > 1 && 'Select two to compare them.'}
+        </span>
+        <button type="button" class="btn sm" disabled={chosen.value.length !== 2} onClick={compare}>
+          Compare two
+        </button>
+      </div>
+      <ul class="card chg">
+        {detail.refusedText !== null && (
+          <Line when="now" difference={<LoadedDifference target={row.target} />}>
+            A save is broken{line !== undefined && ` in line ${line}`}{' '}
+            <Badge shape="broken" word="not live" />
+          </Line>
+        )}
+        {shown.map((record, index) => (
+          <RecordLine
+            key={`${record.at} ${record.cause} ${record.revision}`}
+            row={row}
+            record={record}
+            before={findBefore(record, records.slice(index + 1))}
+            isLive={record === live}
+            choice={
+              <input
+                type="checkbox"
+                aria-label={`Compare the text of ${formatMoment(new Date(record.at))}`}
+                checked={chosen.value.includes(record)}
+                onChange={() => toggle(record)}
+              />
+            }
+          />
+        ))}
+        {records.length > shown.length && (
+          <li>
+            <button type="button" class="btn sm bare" onClick={() => (isWhole.value = true)}>
+              {plural(records.length - shown.length, 'older change')}
+            </button>
+          </li>
+        )}
+      </ul>
+    </>
+  )
+}
+
+/** Returns the revision before a text. */
+function findBefore({ revision }: HistoryRecord, older: readonly HistoryRecord[]): string | undefined {
+  return older.find(each => each.revision !== undefined && each.revision !== revision)?.revision
+}
+
+function Badge({
+  shape,
+  word,
+}: {
+  readonly shape: 'broken' | 'live'
+  readonly word: string
+}): ComponentChildren {
+  return (
+    <span class={`badge b-${shape}`}>
+      <Shape name={shape} />
+      {word}
+    </span>
+  )
+}
+
+interface RecordLineProps {
+  readonly row: SkillRow
+  readonly record: HistoryRecord
+  /** The revision before this one. */
+  readonly before: string | undefined
+  readonly isLive: boolean
+  readonly choice: ComponentChildren
+}
+
+function RecordLine({ row, record, before, isLive, choice }: RecordLineProps): ComponentChildren {
+  const { revision, at, event, note, cause } = record
+  const to = event === 'decided' ? undefined : revision
+  const isText = to !== undefined && before !== undefined
+  const diff = loadedValue(
+    useLoaded(isText ? () => client.diff(row.target, { from: before, to }) : undefined, [
+      row.target,
+      before,
+      to,
+    ]),
+  )
+  const main = diff?.texts.find(({ path }) => /^skill\.md$/i.test(path))
+  const when = formatMoment(new Date(at))
+  const mayRestore = to !== undefined && event === 'live' && to !== row.serving
+  return (
+    <Line
+      choice={to !== undefined && choice}
+      when={<Ago at={at} />}
+      difference={isText && <LoadedDifference target={row.target} from={before} to={to} />}
+      side={
+        <>
+          {main !== undefined && <LineCounts texts={main} />}
+          {mayRestore && (
+            <ChangeButton
+              class="btn sm bare"
+              label={`Restore the text of ${when}`}
+              title={shortDigest(to)}
+              onClick={() => askRestore(row, to, when)}
+            >
+              Restore…
+            </ChangeButton>
+          )}
+        </>
+      }
+    >
+      {nameAuthor(record)} {event === 'held' ? 'offered a text, which waited' : CAUSES[cause]}
+      {diff !== undefined && diff.texts.length > 0 && ': '}
+      {diff !== undefined && <ChangeText diff={diff} />}
+      {note !== undefined && <span class="m"> “{note}”</span>} {isLive && <Badge shape="live" word="live" />}
+    </Line>
+  )
+}
+
+interface LineProps {
+  readonly choice?: ComponentChildren
+  readonly when: ComponentChildren
+  readonly children: ComponentChildren
+  readonly side?: ComponentChildren
+  /** Shown when the line is opened. */
+  readonly difference: ComponentChildren
+}
+
+function Line({ choice, when, children, side, difference }: LineProps): ComponentChildren {
+  const isOpen = useSignal(false)
+  return (
+    <li data-open={isOpen.value || undefined}>
+      <div class="line">
+        <span>{choice}</span>
+        <span class="when m">{when}</span>
+        <button
+          type="button"
+          class="t"
+          aria-expanded={isOpen.value}
+          disabled={!difference}
+          onClick={() => (isOpen.value = !isOpen.value)}
+        >
+          {children}
+        </button>
+        <span class="bar-x">{side}</span>
+      </div>
+      {isOpen.value && <div class="opened">{difference}</div>}
+    </li>
+  )
+}
+
+const CAUSES: Readonly<Record<HistoryRecord['cause'], string>> = {
+  found: 'had this text when it was first seen',
+  edit: 'changed it',
+  fetch: 'changed it',
+  rollback: 'restored an earlier text',
+  removal: 'removed it',
+  approve: 'approved a text',
+  reject: 'rejected a text',
+  withdraw: 'took a decision back',
+  pin: 'kept a text',
+  unpin: 'let it follow its folder again',
+  disable: 'disabled it',
+  enable: 'enabled it',
+  grant: 'granted rights to its scripts',
+  revoke: 'took rights from its scripts',
+  freeze: 'froze its source',
+  thaw: 'let its source change again',
+  write: 'wrote it',
+}

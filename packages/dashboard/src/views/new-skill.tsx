@@ -1,0 +1,75 @@
+import { signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { client } from '../client.ts'
+import { ChangeButton } from '../parts/change-button.tsx'
+import { describeFailure } from '../parts/describe-failure.ts'
+import { Modal, show } from '../parts/overlay.tsx'
+import { go } from '../route.ts'
+
+export const isCreating = signal(false)
+
+export function NewSkillDialog(): ComponentChildren {
+  return isCreating.value ? <Creating /> : null
+}
+
+function Creating(): ComponentChildren {
+  const name = useSignal('')
+  const description = useSignal('')
+  const failure = useSignal('')
+  const close = (): void => {
+    isCreating.value = false
+  }
+  const create = async (): Promise<void> => {
+    try {
+      const { row, folder } = await client.create({ name: name.value.trim(), description: description.value })
+      close()
+      go({ view: 'skills', chosen: row.target, tab: 'skill' })
+      show({ text: `Created ${folder}.` })
+    } catch (thrown) {
+      failure.value = describeFailure(thrown)
+    }
+  }
+  return (
+    <Modal labelledBy="new-title" onClose={close}>
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          void create()
+        }}
+      >
+        <h2 id="new-title">New skill</h2>
+        <div class="fields">
+          <label class="s">
+            Name, for example <code>vat-report</code>
+            <input
+              class="field"
+              required
+              value={name.value}
+              onInput={event => (name.value = event.currentTarget.value)}
+            />
+          </label>
+          <label class="s">
+            What it does, and when to use it. The model reads only this before it loads the skill.
+            <textarea
+              class="field"
+              rows={3}
+              required
+              placeholder="Writes VAT reports. Use when somebody asks for the VAT of a month."
+              value={description.value}
+              onInput={event => (description.value = event.currentTarget.value)}
+            />
+          </label>
+          {failure.value !== '' && <p role="alert">{failure.value}</p>}
+        </div>
+        <footer>
+          <button type="button" class="btn" onClick={close}>
+            Cancel
+          </button>
+          <ChangeButton class="btn primary" type="submit">
+            Create
+          </ChangeButton>
+        </footer>
+      </form>
+    </Modal>
+  )
+}
