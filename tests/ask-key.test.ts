@@ -9,8 +9,14 @@ describe('the key a of stoke dev', () => {
   test('asks the demo agent again and again while skills change, even if dev was started without an agent', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
-    await using dev = new DevTerminal([folder.at('skills'), '--state', folder.at('state'), '--no-agent'])
-    await dev.printed(/a ask the agent, q quit/)
+    await using dev = new DevTerminal([
+      folder.at('skills'),
+      '--state',
+      folder.at('state'),
+      '--no-agent',
+      '--verbose',
+    ])
+    await dev.printed(/h help, q quit/)
     expect(dev.output).not.toContain('turn 1')
     await dev.press('a', /ask: /)
     await dev.press('Use the refund skil', /refund skil/)
@@ -37,19 +43,49 @@ describe('the key a of stoke dev', () => {
   test('Esc and an empty line cancel the question, and Ctrl-C at the prompt stops dev', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
-    await using dev = new DevTerminal([folder.at('skills'), '--state', folder.at('state')])
+    await using dev = new DevTerminal([folder.at('skills'), '--state', folder.at('state'), '--verbose'])
     await dev.printed(/turn 1 you: Use the skill "refund"[\s\S]*agent: .*Within 30 days\./)
     await dev.press('aq', /ask: \S*q$/)
     await dev.press('\u001b', ERASED)
-    await dev.press('h', /keys: h help/)
+    await dev.press('h', /q quits/)
     await dev.press('a', /ask: /)
     await dev.press('  \r', /\n/)
-    await dev.press('h', /keys: h help/)
+    await dev.press('h', /q quits/)
     expect(dev.output).not.toContain('turn 2')
     await dev.press('a', /ask: /)
     await dev.press('unfinished', /unfinished/)
     await dev.press('\u0003', /stopped/)
     expect(await dev.ended()).toBe(0)
     expect(dev.output).not.toContain('turn 2')
+  })
+
+  test('the start fits a small terminal, a save is one line, and v shows each step', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
+    await using dev = new DevTerminal([folder.at('skills'), '--state', folder.at('state')])
+    await dev.printed(/agent ✓ cache kept: .*Within 30 days\./)
+    const [start = ''] = dev.output.split('keys: ')
+    const lines = start.trimEnd().split(/\r?\n/)
+    expect(lines.length).toBeLessThanOrEqual(10)
+    expect(lines.filter(line => line.length > 80 && !line.includes(folder.path))).toEqual([])
+    expect(lines[1]).toMatch(/page http:/)
+    const saved = dev.output.length
+    folder.writeSkill('skills/refund', { body: 'Within 60 days.' })
+    await dev.printed(
+      /\d\d:\d\d:\d\d refund changed: text, \d+ ms, one conversation at the next step \(\+\d+ tokens\)\s+agent ✓ cache kept: .*Within 60 days\./,
+      saved,
+    )
+    const broken = dev.output.length
+    folder.write('skills/refund/SKILL.md', '---\nname: refund\ndescription: "open\n---\nBody.\n')
+    await dev.printed(
+      /\d\d:\d\d:\d\d refund broken: .*SKILL\.md:3:14: [\s\S]*The text before it stays live\./,
+      broken,
+    )
+    expect(dev.output.slice(saved)).not.toMatch(/generation|prefix|turn \d/)
+    await dev.press('v', /details are on/)
+    const detailed = dev.output.length
+    folder.writeSkill('skills/refund', { body: 'Within 90 days.' })
+    await dev.printed(/LIVE refund[\s\S]*generation \d+ -> \d+[\s\S]*prefix unchanged/, detailed)
+    await dev.press('v', /details are off/)
   })
 })

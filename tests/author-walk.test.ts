@@ -157,10 +157,10 @@ test.skipIf(!hasTmux)(
       'Create a skill.',
       'stoke new changelog --what "writes the changelog of a release" --when "a release is made"',
     )
-    walk.dev.type('stoke dev --port 0')
+    walk.dev.type('stoke dev --port 0 --no-agent')
     await walk.dev.shows(/keys: /)
     walk.save('references/format.md', 'One line for each change.\n')
-    await walk.dev.shows(/LIVE changelog/)
+    await walk.dev.shows(/changelog (?:changed|added)/)
 
     const broken = toSkill(
       FIRST,
@@ -170,7 +170,7 @@ test.skipIf(!hasTmux)(
     const findings = await walk.sees(
       '`stoke dev` shows them.',
       () => walk.save('SKILL.md', broken),
-      /LIVE changelog/,
+      /changelog (?:changed|added)/,
       UNFIXED,
     )
     expect(findings).toMatch(/not valid YAML/)
@@ -180,7 +180,7 @@ test.skipIf(!hasTmux)(
       'Press `f`. It corrects what changes nothing that is served.',
       () => walk.dev.press('f'),
       /FIXED skills\/changelog\/SKILL\.md: 1 edit/,
-      /LIVE changelog/,
+      /changelog (?:changed|added)/,
       UNFIXED,
     )
     expect(fixed).not.toMatch(/not valid YAML/)
@@ -193,7 +193,7 @@ test.skipIf(!hasTmux)(
       '',
       () => walk.dev.press('f'),
       /FIXED skills\/changelog\/SKILL\.md: 1 edit/,
-      /LIVE/,
+      /changelog changed/,
       UNFIXED,
     )
     expect(readFileSync(walk.folder.at('project/skills/changelog/SKILL.md'), 'utf8')).toContain(
@@ -203,13 +203,13 @@ test.skipIf(!hasTmux)(
     await walk.sees(
       'Correct the last mistake by hand.',
       () => walk.save('SKILL.md', toSkill(`"${FIRST}"`)),
-      /LIVE changelog/,
+      /changelog (?:changed|added)/,
     )
     expect(await walk.types('', 'stoke check changelog')).toMatch(/no findings/)
     await walk.sees(
       'Save twenty messages. `dev` compares their words with the description.',
       () => walk.save('evals/tests.yaml', toTests(FIRES)),
-      /LIVE changelog/,
+      /changelog (?:changed|added)/,
       /tests changelog: .* of 12 fires/,
     )
 
@@ -265,6 +265,7 @@ function normalize(text: string): string {
   return text
     .replace(/\b(?:[0-9a-f]{64}|[0-9a-f]{8})\b/g, 'DIGEST')
     .replace(/\d+ ms/g, 'N ms')
+    .replace(/\d\d:\d\d:\d\d/g, 'CLOCK')
     .replace(/about [\d,]+ tokens/g, 'about N tokens')
     .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d/g, 'TIME')

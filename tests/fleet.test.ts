@@ -60,6 +60,7 @@ describe.skipIf(NATS_SERVER === undefined)('stoke fleet', () => {
     let output = ''
     const child = start([
       'dev',
+      '--verbose',
       '--fleet',
       server.url,
       '--state',

@@ -3,7 +3,7 @@
 
 // For hosts: serve skills.
 export { createSkillsServer, SkillMcp } from './skill-mcp.ts'
-export type { SeenClient, SkillMcpOptions } from './mcp-options.ts'
+export type { SkillMcpOptions } from './mcp-options.ts'
 export type { ClientAccess } from './client-access.ts'
 
 // For operators: audit entries.

@@ -1,10 +1,13 @@
+import { join } from 'node:path'
 import type { AgentEvent, PrefixReading } from '@skillstoke/agent'
 import type {
   Diagnostic,
   Generation,
   RegistryUpdate,
+  SessionOffer,
   SessionUpdate,
   SkillChange,
+  SkillFacet,
   SkillReport,
   SkillRuntime,
   TokenCounter,
@@ -22,9 +25,11 @@ import {
 } from '@skillstoke/core/internal'
 import { judge, type SkillFindings } from '../check/skill-findings.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
+import { readVersion } from '../config/version.ts'
 import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../server/save-age.ts'
 import { toTimelineChange } from '../server/timeline.ts'
+import { isInRoot } from '../skills/open-skills.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
@@ -33,6 +38,7 @@ import {
   formatDiagnostic,
   formatIndented,
   formatPlace,
+  nearPath,
   paint,
   paintStatus,
   shorten,
@@ -49,6 +55,15 @@ export interface DevPrinterOptions {
   readonly config: Config
   /** Whether the caller prints the answer of the model as it arrives. @default false */
   readonly isStreamed?: boolean
+  /** Whether each step is printed, and not only one line for each save. @default true */
+  readonly isVerbose?: boolean
+}
+
+/** The addresses of the server. */
+interface Addresses {
+  readonly pageUrl: string
+  readonly mcpUrl: string
+  readonly token: string
 }
 
 type FinishEvent = Extract<AgentEvent, { kind: 'finish' }>
@@ -57,7 +72,7 @@ type FinishEvent = Extract<AgentEvent, { kind: 'finish' }>
 export interface ListeningSession {
   readonly id: string
   /** The next notice for the conversation. */
-  readonly pending: SessionUpdate | undefined
+  readonly pending: SessionOffer | undefined
   /** Number of the next turn in the conversation. Absent if the turns run in another program. */
   readonly nextTurn?: number
   /** Comparison of the next request to the model with the last request, if known. */
@@ -69,10 +84,17 @@ const ANSWER_WIDTH = 400
 const RESULT_WIDTH = 200
 const MAX_SESSION_LINES = 10
 const MAX_SKILL_LINES = 40
+const MAX_BROKEN = 2
+/** The width of a terminal that everybody has. */
+const WIDTH = 80
+const NO_SKILLS = 'no skills yet; create a folder with a SKILL.md in one of the roots'
 
-/** Prints what happens to skills and in conversations: one line per event, with measured times. */
+/** Prints what happens to skills and in conversations: one line for each save or, if verbose, for each event. */
 export class DevPrinter {
   readonly #options: DevPrinterOptions
+  isVerbose: boolean
+  /** Whether every request of this turn began with the bytes of the one before. */
+  #isCacheKept = true
   /** The update whose diff is printed when the user presses `d`. */
   lastUpdate: RegistryUpdate | undefined
   /** Whether the next model call follows a notice. */
@@ -85,14 +107,43 @@ export class DevPrinter {
 
   constructor(options: DevPrinterOptions) {
     this.#options = options
+    this.isVerbose = options.isVerbose ?? true
   }
 
-  async start(viewing: Viewing, findings?: SkillFindings): Promise<void> {
+  /** Prints where the server is, what to edit, and what needs a person. */
+  async start(viewing: Viewing, findings: SkillFindings, server: Addresses): Promise<void> {
     this.#findings = findings
-    const { print, config } = this.#options
+    this.#seen = { viewing, view: viewCatalog(viewing) }
+    if (this.isVerbose) return await this.details(server)
+    const { print } = this.#options
     const { skills } = viewing
-    const view = viewCatalog(viewing)
-    this.#seen = { viewing, view }
+    const reports = skills.current.reports()
+    const of = (status: SkillReport['status']): number =>
+      reports.filter(each => each.status === status).length
+    const own = skills.current
+      .list()
+      .find(({ directory, source }) => directory !== undefined && isInRoot({ source }, skills))
+    print(`${paint('bold', 'skillstoke dev')} ${readVersion()}`)
+    this.#addresses(server)
+    if (own?.directory === undefined) print(`  edit ${NO_SKILLS}`)
+    else print(`  edit ${nearPath(join(own.directory, own.skillFile))}; agents follow at their next step`)
+    const asks = [
+      `  ${reports.length} ${reports.length === 1 ? 'skill' : 'skills'}`,
+      ...(of('broken') > 0 ? [paint('red', `${of('broken')} broken`)] : []),
+      ...(of('pending') > 0 ? [paint('cyan', `${of('pending')} waiting for approval`)] : []),
+    ]
+    print(`${asks.join(', ')}; ${formatCatalog(viewCatalog(viewing).use)}`)
+    for (const report of reports.filter(({ status }) => status === 'broken').slice(0, MAX_BROKEN))
+      this.#rejected(report)
+    this.#sourceFindings(skills.current)
+  }
+
+  /** Prints every source and every skill, and the addresses. */
+  async details(server: Addresses): Promise<void> {
+    if (this.#seen === undefined) return
+    const { print, config } = this.#options
+    const { viewing, view } = this.#seen
+    const { skills } = viewing
     print(paint('bold', 'skillstoke dev'))
     const found = skills.current.sources()
     skills.status().forEach((source, index) => {
@@ -112,7 +163,7 @@ export class DevPrinter {
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more: ${toAdvice('stoke list', config.options)}`))
     if (reports.length > 0) print(`  ${formatCatalog(view.use)}`)
-    if (reports.length === 0) print('  no skills yet; create a folder with a SKILL.md in one of the roots')
+    if (reports.length === 0) print(`  ${NO_SKILLS}`)
     const notSkills = await listNotSkills(skills)
     const note = describeNotSkills(
       notSkills.found.filter(({ isExpected }) => isExpected),
@@ -138,19 +189,25 @@ export class DevPrinter {
         ),
       )
     this.#sourceFindings(skills.current)
+    this.#addresses(server)
   }
 
   /** Prints the addresses of the server, and the command that sets up an MCP client. */
-  addresses(server: { readonly pageUrl: string; readonly mcpUrl: string; readonly token: string }): void {
+  #addresses(server: Addresses): void {
     const { print, config } = this.#options
     const { port, isPortNamed } = config.server
     if (!isPortNamed && !server.mcpUrl.endsWith(`:${port}/mcp`))
       print(`  port ${port} is in use, so the server uses another port; --port sets one`)
     print(`  page ${paint('cyan', server.pageUrl)}`)
-    print(`  MCP  ${paint('cyan', server.mcpUrl)}  Authorization: Bearer ${server.token}`)
     const [first, ...others] = MCP_CLIENT_IDS
-    const install = toCommandLine(['mcp', 'install', first, ...config.options])
-    print(`  set up an MCP client: ${findProgramName()} ${install}`)
+    const install = `${findProgramName()} ${toCommandLine(['mcp', 'install', first, ...config.options])}`
+    if (!this.isVerbose) {
+      const line = `  MCP  ${server.mcpUrl}; client: ${install}`
+      print(line.length <= WIDTH ? line : `  MCP  ${server.mcpUrl}; v shows how to set up a client`)
+      return
+    }
+    print(`  MCP  ${paint('cyan', server.mcpUrl)}  Authorization: Bearer ${server.token}`)
+    print(`  set up an MCP client: ${install}`)
     print(paint('dim', `    or ${others.join(', ')}`))
   }
 
@@ -159,7 +216,8 @@ export class DevPrinter {
     const { print } = this.#options
     const seenAt = timeOfUpdate(update)
     this.lastUpdate = update
-    for (const change of update.changes) print(this.#describeChange(change, update))
+    for (const change of update.changes)
+      print(this.isVerbose ? this.#describeChange(change, update) : describeSave(change, update, sessions))
     for (const report of update.reports) {
       if (report.status === 'broken') this.#rejected(report, seenAt)
       else void this.#noted(report)
@@ -168,7 +226,11 @@ export class DevPrinter {
         wasBroken(report, update.previous) &&
         !update.changes.some(({ name }) => name === report.name)
       )
-        print(`${paint('green', 'FIXED')} ${toTerminalText(report.name)}`)
+        print(
+          this.isVerbose
+            ? `${paint('green', 'FIXED')} ${toTerminalText(report.name)}`
+            : `${toTitle(report.name, 'green', seenAt)} fixed`,
+        )
     }
     // A save can change what a check finds, although the runtime has no problem with the skill.
     if (this.#findings !== undefined) for (const report of listSaved(update)) void this.#noted(report)
@@ -179,9 +241,10 @@ export class DevPrinter {
       previous.digest === generation.digest
         ? 'same digest: no served skill changed'
         : shortDigest(generation.digest)
-    print(paint('dim', `  generation ${previous.number} -> ${generation.number}, ${same}`))
+    if (this.isVerbose)
+      print(paint('dim', `  generation ${previous.number} -> ${generation.number}, ${same}`))
     this.#overBudget(generation)
-    if (previous.digest !== generation.digest) this.#whatSessionsHear(sessions)
+    if (this.isVerbose && previous.digest !== generation.digest) this.#whatSessionsHear(sessions)
   }
 
   /** Prints the skills that the update pushed over the budget of the catalog. */
@@ -218,7 +281,8 @@ export class DevPrinter {
   }
 
   question(turn: number, text: string): void {
-    this.#options.print(`${paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
+    this.#isCacheKept = true
+    if (this.isVerbose) this.#options.print(`${paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
   }
 
   /** Prints an event of a turn. The text of the answer comes with the end of the turn, unless it is streamed. */
@@ -230,8 +294,9 @@ export class DevPrinter {
         this.#hasNotice = true
         break
       case 'model-call':
+        this.#isCacheKept &&= event.prefix.isUnchanged || event.prefix.last === undefined
         // In a chat, an unchanged prefix without a notice is not worth a line.
-        if (!isStreamed || this.#hasNotice || !event.prefix.isUnchanged)
+        if (this.isVerbose && (!isStreamed || this.#hasNotice || !event.prefix.isUnchanged))
           print(
             paint(
               event.prefix.isUnchanged ? 'dim' : 'red',
@@ -242,7 +307,7 @@ export class DevPrinter {
         this.#isReasoning = false
         break
       case 'reasoning':
-        if (!this.#isReasoning) print(paint('dim', '  thinking'))
+        if (this.isVerbose && !this.#isReasoning) print(paint('dim', '  thinking'))
         this.#isReasoning = true
         break
       case 'skill-invoked':
@@ -287,17 +352,21 @@ export class DevPrinter {
 
   #told(update: SessionUpdate): void {
     const { print } = this.#options
+    if (!this.isVerbose) return
     for (const line of update.text.split('\n').slice(1, -1))
       print(paint('yellow', `  told ${toTerminalText(line.replace(/^- /, ''))}`))
     print(paint('dim', `  +${update.tokens} tokens (estimated), appended as one message`))
   }
 
   #toolCall(name: string, input: unknown): void {
-    this.#options.print(`  calls ${toTerminalLine(name)} ${shorten(JSON.stringify(input), 80)}`)
+    if (this.isVerbose)
+      this.#options.print(`  calls ${toTerminalLine(name)} ${shorten(JSON.stringify(input), 80)}`)
   }
 
   answer(text: string): void {
-    this.#options.print(`  ${paint('green', 'agent')}: ${shorten(text, ANSWER_WIDTH)}`)
+    const { print } = this.#options
+    const cache = this.#isCacheKept ? paint('green', ' ✓ cache kept') : paint('red', ' ✗ cache lost')
+    print(`  ${paint('green', 'agent')}${this.isVerbose ? '' : cache}: ${shorten(text, ANSWER_WIDTH)}`)
   }
 
   failure(message: string): void {
@@ -354,8 +423,11 @@ export class DevPrinter {
         : `${shortDigest(report.serving)} stays live`
     const age = seenAt === undefined || isText ? undefined : ageOfReport(report, seenAt)
     const speed = age === undefined ? '' : ` Detected in ${age} ms.`
+    const brief = `${toTitle(report.name, 'red', seenAt ?? Date.now())} broken:`
+    const staysBrief = report.serving === undefined ? 'Nothing is live.' : 'The text before it stays live.'
     for (const each of report.diagnostics.filter(({ severity }) => severity === 'error'))
-      this.#finding(paint('red', 'REJECTED'), each, `. ${stays}.${speed}`)
+      if (this.isVerbose) this.#finding(paint('red', 'REJECTED'), each, `. ${stays}.${speed}`)
+      else this.#finding(brief, each, `. ${staysBrief}`)
   }
 
   /** Prints the warnings about a skill. The check reads its files, so a newer save may overtake it. */
@@ -377,7 +449,7 @@ export class DevPrinter {
     const { code, message, fix } = diagnostic
     const place = formatPlace(diagnostic)
     print(
-      `${title} ${toTerminalText(place === '' ? message : `${place}: ${message}`)}${end} ${paint('dim', `[${code}]`)}`,
+      `${title} ${toTerminalText(place === '' ? message : `${place}: ${message}`)}${end}${this.isVerbose ? paint('dim', ` [${code}]`) : ''}`,
     )
     if (fix !== undefined) print(paint('dim', `  fix: ${toAdvice(fix, config.options)}`))
   }
@@ -403,4 +475,40 @@ function describePrefix({ digest, last, sentBefore, isUnchanged }: PrefixReading
   if (last === undefined) return `prefix first sent ${digest}`
   if (isUnchanged) return `prefix unchanged ${last} == ${sentBefore}`
   return `prefix CHANGED ${last} != ${sentBefore ?? 'shorter than before'}: the provider cache is lost`
+}
+
+/** The part of a skill that changed, in the words of its author. */
+const FACETS: Readonly<Record<SkillFacet, string>> = {
+  frontmatter: 'fields',
+  body: 'text',
+  files: 'files',
+  scripts: 'scripts',
+  location: 'folder',
+}
+
+/** Describes a change in one line: what changed, how fast it was seen, and who hears of it. */
+function describeSave(
+  change: SkillChange,
+  update: RegistryUpdate,
+  sessions: readonly ListeningSession[],
+): string {
+  const { kind, name, facets } = toTimelineChange(change)
+  const isDescribed =
+    change.kind === 'modified' && change.oldSkill.description !== change.newSkill.description
+  const what = facets.map(facet => (facet === 'frontmatter' && isDescribed ? 'description' : FACETS[facet]))
+  const age = kind === 'modified' ? ageOfChange(change, update) : undefined
+  const told = sessions.filter(({ pending }) => pending?.entry.said.some(([about]) => about === name))
+  const [first] = told
+  const agents = told.length === 1 ? 'one conversation' : `${told.length} conversations`
+  const parts = [
+    `${kind === 'modified' ? 'changed' : kind}${what.length === 0 ? '' : `: ${what.join(' and ')}`}`,
+    ...(age === undefined ? [] : [`${age} ms`]),
+    ...(first === undefined ? [] : [`${agents} at the next step (+${first.pending?.tokens} tokens)`]),
+  ]
+  return `${toTitle(name, kind === 'removed' ? 'red' : 'green', timeOfUpdate(update))} ${parts.join(', ')}`
+}
+
+/** Begins the line about a save: the time and the skill. */
+function toTitle(name: string, color: 'red' | 'green', at: number): string {
+  return `${paint('dim', new Date(at).toLocaleTimeString('en-GB'))} ${paint(color, toTerminalText(name))}`
 }

@@ -37,6 +37,8 @@ export interface DevFlags {
   /** Whether the model gets the messages of a saved skill after each save. */
   readonly test?: boolean
   readonly model?: string
+  /** Whether each step is printed, as after the key `v`. */
+  readonly verbose?: boolean
 }
 
 // The default tenant of an agent. Only with this tenant, the id of a conversation is also the id of its session.
@@ -55,7 +57,7 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
   let terminal: ChatTerminal | undefined
   const printAbove = (line = ''): void =>
     terminal === undefined ? printLine(line) : terminal.print(`${line}\n`)
-  const print = new DevPrinter({ print: printAbove, countTokens, config })
+  const print = new DevPrinter({ print: printAbove, countTokens, config, isVerbose: flags.verbose ?? false })
   const scope = defined({ scope: config.scope })
   {
     // Disposes the parts in reverse order when the block ends, even after an error.
@@ -99,7 +101,6 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
     await noteOther(config)
     parts.defer(tellOthers(config, server))
     const answering = toAnswering(skills, config, measureExactly)
-    await print.start(answering, server.state.findings)
     parts.defer(printCommands(skills, printAbove))
     parts.defer(async () => await turns.close())
     parts.defer(
@@ -116,14 +117,13 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
       const fix = new FixKey(skills, server.state.findings, printAbove)
       const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))
       const onKey = (key: string): void => {
-        const { pageUrl } = server
         void actOnKey(key, {
-          ...{ answering, print, printLine: printAbove, terminal, turns, end, opener, pageUrl, fix },
+          ...{ answering, print, printLine: printAbove, terminal, turns, end, opener, server, fix },
         })
       }
       terminal = parts.use(new ChatTerminal({ prompt: 'ask: ', signal: end.signal, onKey }))
     }
-    print.addresses(server)
+    await print.start(answering, server.state.findings, server)
     printAbove(config.isInteractive ? KEYS : 'edit a skill and save it; press Ctrl-C to stop')
     if (asksItself) turns.requestTurn()
     await untilAborted(end.signal)

@@ -15,21 +15,31 @@ export interface KeyTargets {
   readonly turns: DemoTurns
   readonly end: AbortController
   readonly opener: BrowserOpener
-  readonly pageUrl: string
+  readonly server: Parameters<DevPrinter['details']>[0]
   readonly fix: FixKey
 }
 
 export const KEYS: string = paint(
   'dim',
-  'keys: h help, o open the page, r reload, c clear, d difference of the last change, f fix findings, a ask the agent, q quit',
+  'keys: o open the page, a ask, d difference, f fix, v details, h help, q quit',
 )
+
+const HELP = `keys: o opens the page
+      a asks the agent
+      d shows the difference of the last change
+      f fixes findings
+      v turns details on and off
+      r reads everything again
+      c clears the screen
+      q quits`
 
 /** Runs the action of a key. If the action fails, prints the reason, and the server continues. */
 export async function actOnKey(key: string, targets: KeyTargets): Promise<void> {
-  const { answering, print, printLine, end, pageUrl } = targets
+  const { answering, print, printLine, end } = targets
   try {
     if (key === 'q' || key === '\u0003') end.abort()
-    else if (key === 'h') printLine(`page ${paint('cyan', pageUrl)}\n${KEYS}`)
+    else if (key === 'h') printLine(`page ${paint('cyan', targets.server.pageUrl)}\n${HELP}`)
+    else if (key === 'v') await toggleDetails(targets)
     else if (key === 'o') await open(targets)
     else if (key === 'r') await reload(answering.skills, print)
     else if (key === 'c') printLine('\u001b[2J\u001b[3J\u001b[H')
@@ -48,8 +58,15 @@ async function ask({ terminal, turns, end }: KeyTargets): Promise<void> {
   else if (typed?.kind === 'interrupted') end.abort()
 }
 
+/** Prints every source and skill when the details begin. */
+async function toggleDetails({ print, printLine, server }: KeyTargets): Promise<void> {
+  print.isVerbose = !print.isVerbose
+  if (print.isVerbose) await print.details(server)
+  printLine(`details are ${print.isVerbose ? 'on' : 'off'}; v turns them ${print.isVerbose ? 'off' : 'on'}`)
+}
+
 /** Opens the page. If no program can open the page, prints its address. */
-async function open({ opener, pageUrl, printLine }: KeyTargets): Promise<void> {
+async function open({ opener, server: { pageUrl }, printLine }: KeyTargets): Promise<void> {
   try {
     await opener.open(pageUrl)
   } catch (thrown) {

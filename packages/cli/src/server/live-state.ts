@@ -22,7 +22,6 @@ import {
   type Viewing,
   viewCatalog,
 } from '@skillstoke/core/internal'
-import type { SeenClient } from '@skillstoke/mcp'
 import { judge, SkillFindings, toSetting } from '../check/skill-findings.ts'
 import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
@@ -34,7 +33,7 @@ import { Attention } from './attention.ts'
 import { EventLog } from './event-log.ts'
 import { DEMO, type Playground } from './playground.ts'
 import { timeOfUpdate } from './save-age.ts'
-import { SeenClients } from './seen-clients.ts'
+import { type SeenClient, SeenClients } from './seen-clients.ts'
 import { SkillRows } from './skill-rows.ts'
 import { toProblem, toTimelineChange, toTimelineEntry } from './timeline.ts'
 import { createTokenCounts, type TokenCounts } from './token-counts.ts'

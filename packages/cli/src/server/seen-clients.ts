@@ -1,5 +1,8 @@
-import type { SeenClient } from '@skillstoke/mcp'
+import type { SkillMcpOptions } from '@skillstoke/mcp'
 import type { ClientInfo } from '../client/api-types.ts'
+
+/** What an MCP server knows of the sender of a request. */
+export type SeenClient = Parameters<NonNullable<SkillMcpOptions['onSessionChange']>>[0]
 
 const MAX_CLIENTS = 200
 

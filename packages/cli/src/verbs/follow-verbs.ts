@@ -38,6 +38,7 @@ function addDev(program: Command): void {
       `maximum number of open MCP sessions over HTTP (default: ${DEFAULT_MAX_SESSIONS})`,
       parseCount,
     )
+    .option('--verbose', 'print each step, as the key v does')
     .option('--no-agent', 'start without the demo agent')
     .option('--ask <question>', 'question for the demo agent, asked at the start and after each change')
     .option(
@@ -49,7 +50,8 @@ function addDev(program: Command): void {
     .addHelpText(
       'after',
       `
-Keys: h help, o open the page, r reload, c clear, d difference of the last change, f fix findings, a ask the agent, q quit.
+Keys: h help, o open the page, r reload, c clear, d difference of the last change, f fix findings, v details, a ask the
+agent, q quit.
 
 A model other than the offline one is asked only by --ask, --test, the key a and the page.
 
