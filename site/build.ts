@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, resolve } from 'node:path'
 import { checkLinks } from './check-links.ts'
-import { makePictures } from './pictures.ts'
+import { checkSearch } from './check-search.ts'
+import { CHROMIUM, makePictures } from './pictures.ts'
 
 // Builds the documentation site into site/.tmp/html: the pages of docs/, ARCHITECTURE.md, and an API reference from the
 // declarations of the packages. Fails if a link has no target. Build the packages before you run this program.
@@ -20,20 +21,39 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly types: string }>>
 }
 
-rmSync(TARGET, { recursive: true, force: true })
-mkdirSync(PAGES, { recursive: true })
-install()
-cpSync(join(ROOT, 'docs'), PAGES, { recursive: true })
-cpSync(join(ROOT, 'ARCHITECTURE.md'), join(PAGES, 'architecture.md'))
-cpSync(join(import.meta.dirname, 'index.md'), join(PAGES, 'index.md'))
-for (const name of listPages(PAGES)) adaptPage(name)
-writeApi()
-if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) await makePictures(join(PAGES, 'images'))
-run('vitepress', ['build', '.'], { SITE_PAGES: PAGES, SITE_OUTPUT: HTML })
-const { pages, links, broken } = checkLinks(HTML)
-for (const line of broken) console.error(line)
-console.log(`${pages} pages, ${links} links, ${broken.length} broken`)
-process.exitCode = broken.length === 0 ? 0 : 1
+await step('prepare the pages', () => {
+  rmSync(TARGET, { recursive: true, force: true })
+  mkdirSync(PAGES, { recursive: true })
+  cpSync(join(ROOT, 'docs'), PAGES, { recursive: true })
+  cpSync(join(ROOT, 'ARCHITECTURE.md'), join(PAGES, 'architecture.md'))
+  cpSync(join(import.meta.dirname, 'index.md'), join(PAGES, 'index.md'))
+  for (const name of listPages(PAGES)) adaptPage(name)
+})
+await step('install VitePress and TypeDoc', install)
+await step('write the API reference', writeApi)
+if (existsSync(CHROMIUM)) await step('make the pictures', () => makePictures(join(PAGES, 'images')))
+else console.log(`no browser at ${CHROMIUM} (set CHROMIUM): the site shows the pictures of docs/images`)
+await step('build the site', () => run('vitepress', ['build', '.'], { SITE_PAGES: PAGES, SITE_OUTPUT: HTML }))
+await step('check the links and the search', async () => {
+  const { pages, links, broken } = checkLinks(HTML)
+  const { questions, wrong } = await checkSearch(HTML)
+  for (const line of [...broken, ...wrong]) console.error(line)
+  console.log(
+    `${pages} pages, ${links} links, ${broken.length} broken; ${questions} searches, ${wrong.length} find another page first`,
+  )
+  if (broken.length + wrong.length > 0) process.exitCode = 1
+})
+
+/** Names the step if it fails. */
+async function step(name: string, work: () => void | Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    console.error(`The documentation was not built, because this step failed: ${name}`)
+    console.error(error)
+    process.exit(1)
+  }
+}
 
 function install(): void {
   if (existsSync(join(import.meta.dirname, 'node_modules'))) return

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { search } from './search.mjs'
 
 const repository = 'https://github.com/skillstoke/skillstoke'
 const pages = process.env.SITE_PAGES ?? '../docs'
@@ -18,13 +19,6 @@ function itemsOf(folder) {
   return names.sort().map(name => item(`${folder}/${name.slice(0, -3)}`))
 }
 
-/**
- * Ranks search results: guides and codes first, then pages for contributors, and pages of the API last. The id of a
- * search result contains the path of its page.
- */
-const rank = id =>
-  id.includes('/api/') ? 0.2 : /\/(?:decisions|recipes|architecture|contributing)\b/i.test(id) ? 0.3 : 1
-
 // biome-ignore lint/style/noDefaultExport: VitePress requires it
 export default {
   title: 'Skillstoke',
@@ -35,8 +29,7 @@ export default {
   cleanUrls: true,
   lastUpdated: false,
   themeConfig: {
-    // Search results from guides come first, because API pages repeat many words.
-    search: { provider: 'local', options: { miniSearch: { searchOptions: { boostDocument: rank } } } },
+    search: { provider: 'local', options: { miniSearch: search } },
     outline: [2, 3],
     socialLinks: [{ icon: 'github', link: repository }],
     nav: [
@@ -46,7 +39,16 @@ export default {
       { text: 'Codes', link: '/diagnostics' },
     ],
     sidebar: [
-      { text: 'Start', items: ['first-skill', 'skills', 'check-skills', 'troubleshooting'].map(item) },
+      { text: 'Start', items: ['first-skill', 'live-skills', 'team', 'why'].map(item) },
+      {
+        text: 'Write skills',
+        items: [
+          ...['skills', 'descriptions', 'testing-skills', 'check-skills', 'author-walk'].map(item),
+          { text: 'In your editor', link: '/check-skills#see-findings-while-you-type' },
+          { text: 'In CI', link: '/check-skills#check-pull-requests' },
+          ...['dev-server', 'troubleshooting'].map(item),
+        ],
+      },
       { text: 'Agent SDKs', items: [item('agent-sdks'), ...itemsOf('sdks')] },
       {
         text: 'Embed in an agent',
@@ -63,8 +65,8 @@ export default {
           'policies',
         ].map(item),
       },
-      { text: 'Serve over MCP', items: ['mcp'].map(item) },
-      { text: 'Operate', items: ['cli', 'dev-server', 'sources', 'trust', 'platforms'].map(item) },
+      { text: 'Serve', items: ['mcp', 'fleet', 'fleet-deployment'].map(item) },
+      { text: 'Operate', items: ['cli', 'sources', 'trust', 'platforms'].map(item) },
       { text: 'Move from', collapsed: true, items: itemsOf('moving') },
       {
         text: 'Reference',
@@ -73,7 +75,7 @@ export default {
           ...['cli-reference', 'checks', 'diagnostics', 'errors', 'glossary'].map(item),
         ],
       },
-      { text: 'Contribute', items: [item('architecture'), item('recipes')] },
+      { text: 'Contribute', items: [item('architecture'), item('recipes'), item('design/page')] },
       { text: 'Decisions', collapsed: true, items: itemsOf('decisions') },
     ],
   },
