@@ -92,9 +92,10 @@ describe('an author changes a skill on the page', () => {
     expect(readFileSync(`${trash}/references/limits.md`, 'utf8')).toBe('Limits.')
     expect((await client.skills()).skills.map(({ name }) => name)).toEqual(['other'])
 
-    expect(await client.putBack('refund')).toMatchObject({ name: 'refund', status: 'ok' })
+    expect(await client.putBack(trash)).toEqual({ folder: server.folder.at('refund') })
+    expect((await client.skills()).skills.map(({ name }) => name)).toEqual(['other', 'refund'])
     expect(readFileSync(server.folder.at('refund/references/limits.md'), 'utf8')).toBe('Limits.')
-    await expect(client.putBack('refund')).rejects.toEqual(failure(404, 'NOT_FOUND'))
+    await expect(client.putBack(trash)).rejects.toEqual(failure(404, 'NOT_FOUND'))
   })
 
   test('a removed skill does not replace a folder that was created in its place', async () => {
@@ -102,7 +103,7 @@ describe('an author changes a skill on the page', () => {
     const { client } = server.dev
     const { trash } = await client.remove('refund')
     server.folder.writeSkill('refund', { body: 'A new one.' })
-    await expect(client.putBack('refund')).rejects.toThrow('exists again')
+    await expect(client.putBack(trash)).rejects.toThrow('exists again')
     expect(existsSync(trash)).toBe(true)
     expect(await client.skill('refund')).toMatchObject({ body: 'A new one.' })
   })

@@ -263,7 +263,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.keyboard.type('Second.')
     expect(await findBarriers(page)).toEqual([])
     await page.keyboard.press('Control+s')
-    await page.getByText('Saved edited.').waitFor()
+    await page.getByText('Saved. edited is live.').waitFor()
     await page.locator('.prose').getByText('Second.').waitFor()
     expect(readFileSync(folder.at('edited/SKILL.md'), 'utf8')).toContain('First.\nSecond.')
     await page.getByRole('button', { name: 'Undo', exact: true }).click()

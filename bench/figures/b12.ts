@@ -147,7 +147,7 @@ async function measureFirstPaints(browser: Browser, address: string): Promise<nu
     await page.goto(address)
     await page.locator('main h1').waitFor()
     const paint = 'performance.getEntriesByName("first-contentful-paint")[0].startTime'
-    times.push((await page.evaluate(paint)) as number)
+    times.push(await page.evaluate(paint))
     await context.close()
   }
   return times

@@ -7,6 +7,7 @@ import { Flame, Icon, Shape } from './parts/icons.tsx'
 import { QuestionView, ToastView } from './parts/overlay.tsx'
 import { formatMoment } from './parts/time.tsx'
 import { type Route, route, toHash, type ViewName } from './route.ts'
+import { LostDrafts } from './skill/drafts.tsx'
 import { stateOf } from './skill-state.ts'
 import { connection, findRow, lostAt, rows, status } from './store.ts'
 import { toggleTheme } from './theme.ts'
@@ -161,6 +162,7 @@ function Refused(): ComponentChildren {
         This page needs the token of the running dev server. Open the address that <code>stoke dev</code>{' '}
         printed in the terminal, or press <kbd>o</kbd> there.
       </p>
+      <LostDrafts isLost={() => true} />
     </main>
   )
 }

@@ -35,6 +35,8 @@ export function listenForKeys(): void {
     if (isTyping(event.target) || document.querySelector('dialog[open]') !== null) return
     const isShortcut = event.ctrlKey || event.metaKey
     const key = `${isShortcut ? 'mod+' : ''}${event.key}`
+    // A held key moves, and does nothing else.
+    if (isBusy.value || (event.repeat && !/^[jk]$/.test(event.key))) return
     if (event.altKey || (!isShortcut && !areKeysOn.value)) return
     const action = findAction(key)
     if (action === undefined) return
@@ -60,7 +62,7 @@ const ACTIONS: Readonly<Record<string, () => void>> = {
   k: () => openNext(-1),
   t: () => openTab('tests'),
   d: () => openTab('changes'),
-  'mod+z': () => void (isBusy.value || undoLast()),
+  'mod+z': () => void undoLast(),
   ...Object.fromEntries(SKILL_TABS.map((tab, index) => [String(index + 1), () => openTab(tab)])),
 }
 

@@ -27,7 +27,9 @@ export function stateOf(row: SkillRow): SkillState {
     case 'pending':
       return { group: 'attention', shape: 'wait', word: 'waiting', phrase: 'waiting for approval' }
     case 'rejected':
-      return { group: 'off', shape: 'quiet', word: 'rejected', phrase: `rejected; ${stays}` }
+      return row.serving === null
+        ? { group: 'off', shape: 'quiet', word: 'rejected', phrase: 'rejected; nothing is live' }
+        : { ...seen(row), word: 'newer rejected', phrase: 'live; a newer text was rejected' }
     case 'shadowed':
       return {
         group: 'off',

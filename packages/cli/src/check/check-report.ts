@@ -55,7 +55,13 @@ export async function checkText(
   const bytes = new TextEncoder().encode(text)
   const { diagnostics } = parseSkill(bytes, place)
   const read = await readReported({ ...report, diagnostics: [] }, { skills })
-  return await checkSkill({ ...read, ...place, bytes, diagnostics, others: listOthers(skills) }, options)
+  // A broken revision has no list of files, and the live one has nearly the same.
+  const live = read?.files === undefined ? skills.current.find(report.name) : undefined
+  const files = live && { files: live.files, read: toReader(live, skills) }
+  return await checkSkill(
+    { ...read, ...files, ...place, bytes, diagnostics, others: listOthers(skills) },
+    options,
+  )
 }
 
 /** Reads the newest text of a folder, and its files. Returns `undefined` if they are not on this machine. */

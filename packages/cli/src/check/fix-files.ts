@@ -71,7 +71,7 @@ export function writeFixes(
       writeFileSync(path, after, { mode: statSync(path).mode })
       return true
     } catch (thrown) {
-      onFault(`${path} is not corrected: ${toMessage(thrown)}`)
+      onFault(`${path} cannot be written: ${toMessage(thrown)}`)
       return false
     }
   })

@@ -248,9 +248,9 @@ export class ApiClient {
     return await read(this.#api.remove.$post({ json: { skill } }))
   }
 
-  /** Moves a folder back that `remove()` moved since the server started. */
-  async putBack(skill: string) {
-    return await read(this.#api['put-back'].$post({ json: { skill } }))
+  /** Moves a folder back that `remove()` moved to `trash` since the server started. */
+  async putBack(trash: string) {
+    return await read(this.#api['put-back'].$post({ json: { trash } }))
   }
 
   /** Opens the SKILL.md of a skill in the editor of the person who started the server. */

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SkillReport } from '@skillstoke/core'
 import { findMeant, MAX_LOOK_MS, quote } from '@skillstoke/core/internal'
@@ -20,6 +20,7 @@ import { skillName } from './review-routes.ts'
 /** Longest SKILL.md that the page edits, in characters. */
 const MAX_TEXT = 1_000_000
 const text = z.string().max(MAX_TEXT)
+const MARK = '\uFEFF'
 const named = z.strictObject({ skill: skillName })
 
 /** The routes whose bodies contain the text of a skill. */
@@ -30,8 +31,8 @@ export const MAX_LARGE_BODY: number = 6 * MAX_TEXT + 10_000
 /** Creates the routes with which an author changes the skills in the own folders. */
 export function createAuthorRoutes({ answering, state, config, signal }: ApiOptions) {
   const { skills } = answering
-  /** Where the removed folders are. */
-  const removed = new Map<string, { readonly folder: string; readonly trash: string }>()
+  /** The folders that were removed since the start, by their place in the trash. */
+  const removed = new Map<string, string>()
 
   const find = async (name: string): Promise<SkillReport> => {
     const generation = await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
@@ -61,8 +62,11 @@ export function createAuthorRoutes({ answering, state, config, signal }: ApiOpti
       const { skill, before, text: after } = context.req.valid('json')
       const { directory } = await findOwn(skill)
       const path = findSkillFile(directory)
+      if (!existsSync(path)) fail(409, 'CONFLICT', `${path} does not exist any more`)
       if (isLinked(path)) fail(409, 'READ_ONLY', `${path} is a link; change its target`)
-      const written = writeFixes([{ path, before, after, count: 1 }], message =>
+      // The page does not see the byte order mark of a file.
+      const mark = before.startsWith(MARK) || !readFileSync(path, 'utf8').startsWith(MARK) ? '' : MARK
+      const written = writeFixes([{ path, before: mark + before, after: mark + after, count: 1 }], message =>
         fail(500, 'IO_FAILED', message),
       )
       if (written.length === 0)
@@ -83,17 +87,18 @@ export function createAuthorRoutes({ answering, state, config, signal }: ApiOpti
       const { skill } = context.req.valid('json')
       const { directory: folder } = await findOwn(skill)
       const trash = await moveToTrash(folder, config)
-      removed.set(skill, { folder, trash })
+      removed.set(trash, folder)
       await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
       return reply(context, { trash })
     })
-    .post('/put-back', body(named), async context => {
-      const { skill } = context.req.valid('json')
-      const place =
-        removed.get(skill) ?? fail(404, 'NOT_FOUND', `${quote(skill)} was not removed since the start`)
-      await moveBack(place, config)
-      removed.delete(skill)
-      return reply(context, state.toRow(await find(skill)))
+    .post('/put-back', body(z.strictObject({ trash: z.string().max(4_096) })), async context => {
+      const { trash } = context.req.valid('json')
+      const folder =
+        removed.get(trash) ?? fail(404, 'NOT_FOUND', `${quote(trash)} was not removed since the start`)
+      await moveBack({ folder, trash }, config)
+      removed.delete(trash)
+      await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
+      return reply(context, { folder })
     })
     .post(
       '/open',
@@ -110,6 +115,6 @@ export function createAuthorRoutes({ answering, state, config, signal }: ApiOpti
 }
 
 function findSkillFile(folder: string): string {
-  const path = join(folder, 'SKILL.md')
-  return existsSync(path) ? path : join(folder, 'skill.md')
+  const lower = join(folder, 'skill.md')
+  return existsSync(lower) ? lower : join(folder, 'SKILL.md')
 }

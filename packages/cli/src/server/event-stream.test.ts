@@ -31,7 +31,9 @@ describe('streamEvents()', () => {
     const { next, end } = open(log)
     expect(await next()).toBe('id: abc-1\ndata: {"kind":"state"}\n\n')
     log.append(sessions('after'))
-    expect(await next()).toBe('id: abc-2\ndata: {"kind":"sessions","sessions":[{"id":"after"}]}\n\n')
+    expect(await next()).toBe(
+      'id: abc-2\ndata: {"kind":"sessions","sessions":[{"id":"after"}],"clients":[]}\n\n',
+    )
     end.abort()
     expect(await next()).toBe('end')
   })

@@ -228,7 +228,9 @@ export class LiveState {
     const usage = this.#skills.usageOf(report.name)
     const row = skill === undefined ? toRow(report) : toRow(report, this.#tokens.get(skill), usage)
     const visibility = this.#viewOf(generation).visibilityOf(report)
-    return { ...judge(row, this.#findingsOf(report, generation)), visibility }
+    // Until a decision or a fix, agents read the description of the live text.
+    const description = skill?.description ?? report.description
+    return { ...judge(row, this.#findingsOf(report, generation)), visibility, description }
   }
 
   /** Returns the findings of a report. A copy of a report may have more diagnostics than the report of the generation. */

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { SkillDiff } from 'skillstoke/client'
-import { type ComparedLine, compareTexts, compareWords } from './compare.ts'
+import { type ComparedLine, compareTexts, compareWords, type LinePair } from './compare.ts'
 import { plural } from './format.ts'
 
 type FileTexts = SkillDiff['texts'][number]
@@ -9,7 +9,7 @@ type FileTexts = SkillDiff['texts'][number]
 const NEAR = 32
 const LONGEST = 80
 /** Changed and equal pieces of a line, from the first change. */
-const MAX_PIECES = 5
+const MAX_PIECES = 9
 
 /** Renders a change as one phrase: its first changed words, then what else differs. */
 export function ChangeText({ diff }: { readonly diff: SkillDiff }): ComponentChildren {
@@ -18,7 +18,7 @@ export function ChangeText({ diff }: { readonly diff: SkillDiff }): ComponentChi
     main === undefined || main.before === null || main.after === null
       ? []
       : compareTexts(main.before, main.after).filter(({ isEqual }) => !isEqual)
-  const first = changed.find(({ before, after }) => before && after) ?? changed[0]
+  const first = changed.toSorted((a, b) => weigh(b) - weigh(a))[0]
   const others = diff.texts.filter(each => each !== main)
   const rest = [
     ...(changed.length > 1 ? [plural(changed.length - 1, 'more line')] : []),
@@ -32,6 +32,13 @@ export function ChangeText({ diff }: { readonly diff: SkillDiff }): ComponentChi
       {rest}
     </>
   )
+}
+
+/** Counts the changed characters. A changed line says more than one that was added or removed. */
+function weigh({ before, after }: LinePair): number {
+  const parts = [...(before?.parts ?? []), ...(after?.parts ?? [])]
+  const changed = parts.reduce((sum, { text, isChanged }) => sum + (isChanged ? text.length : 0), 0)
+  return before && after ? changed : Math.min(changed, 1)
 }
 
 function textOf(line: ComparedLine | undefined): string {

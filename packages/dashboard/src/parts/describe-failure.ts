@@ -1,6 +1,5 @@
-import { ApiError } from 'skillstoke/client'
-
-/** Says why a request failed. */
+/** Says why a request failed. `fetch` throws a TypeError if there is no answer. */
 export function describeFailure(error: unknown): string {
-  return error instanceof ApiError ? error.message : `the dev server did not answer: ${String(error)}`
+  if (error instanceof TypeError) return `the dev server did not answer: ${error.message}`
+  return error instanceof Error ? error.message : String(error)
 }

@@ -39,12 +39,15 @@ export function show(shown: Toast | undefined): void {
     timer = setTimeout(() => (toast.value = undefined), UNDO_MS)
 }
 
-/** Does something that changes the server, and says how it ended. */
-export function act(work: () => Promise<Toast | undefined>): void {
+/**
+ * Does something that changes the server, and says how it ended.
+ * @param again what may be tried again after a failure
+ */
+export function act(work: () => Promise<Toast | undefined>, again?: Pick<Toast, 'undo'>): void {
   isBusy.value = true
   show(undefined)
   work()
-    .then(show, (thrown: unknown) => show({ text: describeFailure(thrown), isFailure: true }))
+    .then(show, (thrown: unknown) => show({ text: describeFailure(thrown), isFailure: true, ...again }))
     .finally(() => (isBusy.value = false))
 }
 
@@ -52,10 +55,13 @@ export function act(work: () => Promise<Toast | undefined>): void {
 export function undoLast(): boolean {
   const undo = toast.value?.undo
   if (undo === undefined) return false
-  act(async () => {
-    await undo()
-    return { text: 'Undone.' }
-  })
+  act(
+    async () => {
+      await undo()
+      return { text: 'Undone.' }
+    },
+    { undo },
+  )
   return true
 }
 
@@ -93,6 +99,7 @@ export function Modal({ labelledBy, onClose, children }: ModalProps): ComponentC
     const dialog = element.current
     dialog?.showModal()
     dialog?.querySelector<HTMLElement>('[data-first], input, textarea')?.focus()
+    dialog?.scrollTo(0, 0)
     return () => dialog?.close()
   }, [])
   return (

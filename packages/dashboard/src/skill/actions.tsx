@@ -8,7 +8,6 @@ import { Icon } from '../parts/icons.tsx'
 import { act, question, show } from '../parts/overlay.tsx'
 import { go, route } from '../route.ts'
 import { isOwn, sessions } from '../store.ts'
-import { newestText } from './fixes.ts'
 
 /** Opens the SKILL.md in the editor of the person who started the server. */
 export function openEditor({ target }: SkillRow, line?: number): void {
@@ -39,22 +38,26 @@ export function askRestore(row: SkillRow, revision: string, when: string): void 
     preview: <LoadedDifference target={target} from={serving ?? undefined} to={revision} />,
     confirm: 'Restore',
     run: async () => {
-      const before = newestText(await client.skill(target))
+      const before = await client.skill(target)
+      const isBrokenNow = before.refusedText !== null && status !== 'broken'
+      if (isBrokenNow || before.revision !== (serving ?? row.revision))
+        return { text: `${name} has changed since. Look at it again.`, isFailure: true }
       const { how, from } = await client.rollback(target, revision)
       if (how === 'unchanged') return { text: `${name} has this text already.` }
+      const restored = await client.skill(target)
       const undo = async (): Promise<void> => {
-        if (how === 'pinned') await client.decide({ verb: 'unpin', skill: target })
-        // A broken text has no revision.
-        else if (status === 'broken' && before !== null) await saveBack(target, before)
-        else if (from !== undefined) await client.rollback(target, from)
+        if (how === 'pinned') return void (await client.decide({ verb: 'unpin', skill: target }))
+        // A broken text has no revision. The server refuses the save if somebody changed the text in the meantime.
+        if (before.refusedText !== null)
+          return void (await client.save(target, restored.text ?? '', before.refusedText))
+        const now = await client.skill(target)
+        if (now.revision !== restored.revision || now.refusedText !== null)
+          throw new Error(`${name} has changed since, so the text of ${when} was not taken back`)
+        if (from !== undefined) await client.rollback(target, from)
       }
       return { text: `Restored the text of ${when}.`, undo }
     },
   }
-}
-
-async function saveBack(target: string, text: string): Promise<void> {
-  await client.save(target, newestText(await client.skill(target)) ?? '', text)
 }
 
 function decide(row: SkillRow, verb: DecisionVerb, done: string, back: DecisionVerb): void {
@@ -95,7 +98,7 @@ function askRemove(row: SkillRow): void {
     run: async () => {
       const { trash } = await client.remove(target)
       go({ view: 'skills', query: route.value.query })
-      return { text: `Removed ${name}. Its folder is now ${trash}.`, undo: () => client.putBack(target) }
+      return { text: `Removed ${name}. Its folder is now ${trash}.`, undo: () => client.putBack(trash) }
     },
   }
 }

@@ -32,6 +32,9 @@ interface ApprovalProps {
 export function Approval({ row, heading, records }: ApprovalProps): ComponentChildren {
   const diff = useLoaded(() => client.diff(row.target), [row.target, row.revision, row.status])
   const detail = useLoaded(() => client.skill(row.target), [row.target, row.revision])
+  // The revision that the person began to read.
+  const opened = useRef(row.revision)
+  const isNewer = opened.current !== row.revision
   const held = records.find(({ revision, event }) => revision === row.revision && event !== 'decided')
   const unreported = loadedValue(detail)?.unreported ?? []
   const hidden = [...row.diagnostics, ...unreported].filter(({ code }) => code === 'HIDDEN_TEXT')
@@ -46,16 +49,22 @@ export function Approval({ row, heading, records }: ApprovalProps): ComponentChi
             {held !== undefined && (
               <>
                 {nameAuthor(held)} changed it in {row.source} <Ago at={held.at} />
-                {held.note !== undefined && `: “${held.note}”`}.{' '}
+                {held.note !== undefined && ` with the note “${held.note}”`}.{' '}
               </>
             )}
             {describeUntil(row)}
           </p>
         </Title>
+        {isNewer && (
+          <p class="note warn" role="status">
+            <Shape name="warn" />
+            <span>A newer text has arrived since you opened this page. It is shown below.</span>
+          </p>
+        )}
         <Answer of={diff}>
           {value =>
             value.to === row.revision ? (
-              <Review key={row.revision} row={row} diff={value} hidden={hidden} />
+              <Review key={row.revision} row={row} diff={value} hidden={hidden} isNewer={isNewer} />
             ) : (
               <p class="m">Loading what would go live …</p>
             )
@@ -81,6 +90,8 @@ interface ReviewProps {
   readonly row: SkillRow
   readonly diff: SkillDiff
   readonly hidden: SkillRow['diagnostics']
+  /** Whether this text arrived while the person read another one. */
+  readonly isNewer: boolean
 }
 
 /** Something that the new text may do and the live text may not. */
@@ -92,7 +103,7 @@ interface Growth {
   readonly path: string
 }
 
-function Review({ row, diff, hidden }: ReviewProps): ComponentChildren {
+function Review({ row, diff, hidden, isNewer }: ReviewProps): ComponentChildren {
   const seen = useSignal<ReadonlySet<string>>(new Set())
   const at = useRef(0)
   const grown = findGrowth(diff, hidden)
@@ -128,7 +139,11 @@ function Review({ row, diff, hidden }: ReviewProps): ComponentChildren {
     <>
       {grown.length > 0 && <Grown grown={grown} texts={texts} onOpen={goTo} />}
       {grown.length === 0 && (
-        <p class="s m">It can do the same as before: no new script, no new tool, no new right.</p>
+        <p class="s m">
+          {row.serving === null
+            ? 'It is new, and has no script, no tool and no right.'
+            : 'It can do the same as before: no new script, no new tool, no new right.'}
+        </p>
       )}
       <section aria-label="Files" class="stack">
         <div class="files-nav">
@@ -163,6 +178,7 @@ function Review({ row, diff, hidden }: ReviewProps): ComponentChildren {
         seen={seen.value}
         hidden={hidden}
         unseen={unseen?.path}
+        isNewer={isNewer}
         onUnseen={path => goTo(texts.findIndex(each => each.path === path))}
       />
     </>
@@ -278,11 +294,20 @@ interface DecisionBarProps {
   readonly hidden: SkillRow['diagnostics']
   /** A script that was not seen. */
   readonly unseen?: string | undefined
+  readonly isNewer?: boolean
   readonly onUnseen: (path: string) => void
 }
 
 /** Stays visible: what was seen, what an approval causes, and the buttons. */
-function DecisionBar({ row, diff, seen, hidden, unseen, onUnseen }: DecisionBarProps): ComponentChildren {
+function DecisionBar({
+  row,
+  diff,
+  seen,
+  hidden,
+  unseen,
+  isNewer = false,
+  onUnseen,
+}: DecisionBarProps): ComponentChildren {
   const { name, target, revision } = row
   const waiting = rows.value.filter(({ status }) => status === 'pending')
   const next = waiting[(waiting.findIndex(each => each.target === target) + 1) % waiting.length]
@@ -309,7 +334,7 @@ function DecisionBar({ row, diff, seen, hidden, unseen, onUnseen }: DecisionBarP
     }
     goOn()
     const effect = verb === 'approve' ? ` ${describeReached()}.` : ''
-    const then = following === undefined ? '' : ` Next: ${following.name}.`
+    const then = following === undefined ? ' Nothing else waits.' : ` Next: ${following.name}.`
     return {
       text: `${verb === 'approve' ? 'Approved' : 'Rejected'} ${name}.${effect}${then}`,
       undo: () => client.decide({ verb: 'withdraw', ...of }),
@@ -327,11 +352,13 @@ function DecisionBar({ row, diff, seen, hidden, unseen, onUnseen }: DecisionBarP
   const approve = (): void => {
     if (diff === undefined) return
     if (hidden.length > 0) askHidden(hidden.map(describePlace).join('; '))
-    else if (unseen === undefined) act(() => decide('approve', {}))
+    else if (unseen === undefined && !isNewer) act(() => decide('approve', {}))
     else
       question.value = {
-        title: `You have not seen ${unseen}`,
-        text: 'It can do more than before. Mark it as seen when you have read it.',
+        title: isNewer ? `A newer text of ${name} has arrived` : `You have not seen ${unseen}`,
+        text: isNewer
+          ? 'Approve it only if you have read the text that is shown now.'
+          : 'It can do more than before. Mark it as seen when you have read it.',
         confirm: 'Approve anyway',
         isDangerous: true,
         run: () => decide('approve', {}),

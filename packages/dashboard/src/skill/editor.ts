@@ -13,8 +13,8 @@ import {
 import type { Finding } from 'skillstoke/client'
 
 export interface TextEditor {
-  /** Shows findings at their lines. */
-  readonly show: (findings: readonly Finding[]) => void
+  /** Shows findings at their lines. Their edits belong to a text. */
+  readonly show: (findings: readonly Finding[], text: string) => void
   readonly close: () => void
 }
 
@@ -27,42 +27,55 @@ interface TextEditorOptions {
   readonly applyFix: (text: string, finding: Finding) => string
 }
 
-const setFindings = StateEffect.define<readonly Finding[]>()
+/** Findings, and the text to which their edits belong. */
+interface Checked {
+  readonly findings: readonly Finding[]
+  readonly text: string
+}
+
+const setChecked = StateEffect.define<Checked>()
 
 /** A finding below its line, with a button that applies its edit to the text in the editor. */
 class FindingWidget extends WidgetType {
   readonly finding: Finding
+  readonly text: string
   readonly applyFix: TextEditorOptions['applyFix']
 
-  constructor(finding: Finding, applyFix: TextEditorOptions['applyFix']) {
+  constructor(finding: Finding, text: string, applyFix: TextEditorOptions['applyFix']) {
     super()
     this.finding = finding
+    this.text = text
     this.applyFix = applyFix
   }
 
-  override eq({ finding }: FindingWidget): boolean {
-    return finding.message === this.finding.message && finding.severity === this.finding.severity
+  override eq({ finding, text }: FindingWidget): boolean {
+    return finding === this.finding && text === this.text
   }
 
   override toDOM(view: EditorView): HTMLElement {
-    const { severity, message, edit } = this.finding
+    const { severity, message, edit, fix } = this.finding
+    const place = document.createElement('div')
+    place.className = 'finding-place'
     const box = document.createElement('div')
     box.className = `finding f-${severity}`
     const text = document.createElement('p')
-    text.textContent = `${message}.`
+    text.textContent = `${message}.${fix === undefined ? '' : ` To mend it, ${fix}.`}`
     box.append(text)
-    if (edit === undefined) return box
+    place.append(box)
+    if (edit === undefined) return place
     const button = document.createElement('button')
     button.type = 'button'
     button.className = 'btn sm'
     button.textContent = 'Fix'
     button.title = edit.title
     button.addEventListener('click', () => {
-      const insert = this.applyFix(view.state.doc.toString(), this.finding)
+      // After a keystroke, the edit belongs elsewhere. The next check brings a new one.
+      if (view.state.sliceDoc() !== this.text) return
+      const insert = this.applyFix(this.text, this.finding)
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert } })
     })
     box.append(button)
-    return box
+    return place
   }
 }
 
@@ -72,7 +85,7 @@ export function openTextEditor(place: HTMLElement, options: TextEditorOptions): 
   const findings = StateField.define<DecorationSet>({
     create: () => Decoration.none,
     update: (shown, { effects, changes, state }) => {
-      const found = effects.find(each => each.is(setFindings))
+      const found = effects.find(each => each.is(setChecked))
       if (found === undefined) return shown.map(changes)
       return decorate(found.value, state, applyFix)
     },
@@ -82,6 +95,7 @@ export function openTextEditor(place: HTMLElement, options: TextEditorOptions): 
     onSave()
     return true
   }
+  const lineEnd = text.includes('\r\n') ? '\r\n' : '\n'
   const root = place.shadowRoot ?? place.attachShadow({ mode: 'open' })
   root.replaceChildren()
   root.adoptedStyleSheets = copyStyles()
@@ -91,6 +105,8 @@ export function openTextEditor(place: HTMLElement, options: TextEditorOptions): 
     state: EditorState.create({
       doc: text,
       extensions: [
+        EditorState.lineSeparator.of(lineEnd),
+        EditorView.clipboardInputFilter.of(pasted => pasted.replace(/\r\n?|\n/g, lineEnd)),
         lineNumbers(),
         history(),
         highlightActiveLine(),
@@ -105,29 +121,29 @@ export function openTextEditor(place: HTMLElement, options: TextEditorOptions): 
           indentWithTab,
         ]),
         EditorView.updateListener.of(update => {
-          if (update.docChanged) onType(update.state.doc.toString())
+          if (update.docChanged) onType(update.state.sliceDoc())
         }),
       ],
     }),
   })
   view.focus()
   return {
-    show: found => view.dispatch({ effects: setFindings.of(found) }),
+    show: (findings, checked) => view.dispatch({ effects: setChecked.of({ findings, text: checked }) }),
     close: () => view.destroy(),
   }
 }
 
 function decorate(
-  found: readonly Finding[],
+  { findings, text }: Checked,
   { doc }: EditorState,
   applyFix: TextEditorOptions['applyFix'],
 ): DecorationSet {
-  const ranges = found.flatMap(finding => {
+  const ranges = findings.flatMap(finding => {
     const line = doc.line(Math.min(Math.max(finding.line ?? 1, 1), doc.lines))
     const look = finding.severity === 'error' ? 'bad' : 'hint'
     return [
       Decoration.line({ class: `ln-${look}` }).range(line.from),
-      Decoration.widget({ widget: new FindingWidget(finding, applyFix), block: true, side: 1 }).range(
+      Decoration.widget({ widget: new FindingWidget(finding, text, applyFix), block: true, side: 1 }).range(
         line.to,
       ),
     ]

@@ -38,7 +38,7 @@ export function FilesTab({ row, detail, version }: FilesTabProps): ComponentChil
           ))}
         </ul>
       </Card>
-      {file !== undefined && <FileText target={row.target} file={file} />}
+      {file !== undefined && <FileText key={file.path} target={row.target} file={file} />}
       {row.serving === null ? (
         <p class="m">This folder is not served, so its scripts cannot be run.</p>
       ) : (

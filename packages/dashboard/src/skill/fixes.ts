@@ -46,7 +46,14 @@ export function newestText({ refusedText, text }: SkillDetail): string | null {
 export function fix(row: SkillRow, finding: Finding): void {
   act(async () => {
     const before = newestText(await client.skill(row.target)) ?? ''
-    const after = applyFix(before, finding)
+    // The text may be newer than the finding, so that its edit belongs elsewhere.
+    const { findings } = await client.check(row.target, before)
+    const same = findings.find(
+      ({ code, message, edit }) => code === finding.code && message === finding.message && edit !== undefined,
+    )
+    if (same === undefined)
+      return { text: `${row.name} has changed, so nothing was corrected.`, isFailure: true }
+    const after = applyFix(before, same)
     await client.save(row.target, before, after)
     return {
       text: `Corrected ${row.name}: ${finding.edit?.title ?? finding.message}.`,

@@ -98,7 +98,7 @@ function toLink(token: Token, children: ComponentChildren[], { paths, onFile }: 
   const path = toPath(target)
   if (path === undefined || !paths.has(path)) return <span title={target}>{children}</span>
   return (
-    <button type="button" class="plain" onClick={() => onFile(path)}>
+    <button type="button" class="link" onClick={() => onFile(path)}>
       {children}
     </button>
   )

@@ -84,7 +84,7 @@ interface TitleProps extends PaneProps {
 
 /** Renders the name, the state and the actions of a skill. The children are the line below. */
 export function Title({ row, heading, children }: TitleProps): ComponentChildren {
-  const { shape, word } = stateOf(row)
+  const { shape, word, phrase } = stateOf(row)
   const isWaiting = row.status === 'pending'
   return (
     <div>
@@ -95,11 +95,11 @@ export function Title({ row, heading, children }: TitleProps): ComponentChildren
         {word !== '' && (
           <span class={`badge b-${shape}`}>
             <Shape name={shape} />
-            {isWaiting ? 'waiting for approval' : word}
+            {isWaiting || shape === 'warn' ? phrase : word}
           </span>
         )}
         <div class="acts">
-          {isWaiting ? (
+          {isWaiting && row.serving === null && route.value.tab === undefined ? null : isWaiting ? (
             <a
               class="btn opt"
               href={toSkill(row.target, route.value.tab === undefined ? 'skill' : undefined)}
@@ -188,6 +188,8 @@ function Note({ row, records, detail }: NoteProps): ComponentChildren {
       </div>
     )
   }
+  const note = records.find(({ cause }) => cause === 'reject')?.note
+  const rejection = note === undefined ? '' : `: “${note}”`
   const reason = detail.explanation.steps.find(({ ok }) => !ok)?.detail
   if (status === 'pending')
     return (
@@ -208,7 +210,10 @@ function Note({ row, records, detail }: NoteProps): ComponentChildren {
       <p>
         {status === 'rejected' ? (
           <>
-            <strong>The newest text of {name} was rejected.</strong> {stays}
+            <strong>
+              The newest text of {name} was rejected{rejection}.
+            </strong>{' '}
+            {stays}
           </>
         ) : (
           <>

@@ -1,13 +1,13 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { SkillRow, SkillTestsInfo, TestCase } from 'skillstoke/client'
+import type { SkillRow, SkillTestsInfo, TestCase, TestRunEvent } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from '../parts/answer.tsx'
 import { Card, ScrolledTable } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { plural } from '../parts/format.ts'
 import { Icon, Shape } from '../parts/icons.tsx'
-import { act, show } from '../parts/overlay.tsx'
+import { act, isBusy } from '../parts/overlay.tsx'
 import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
 import { attention } from '../store.ts'
 import { TryCard } from './try-card.tsx'
@@ -80,14 +80,16 @@ function Matrix({ row, info, onRun }: MatrixProps): ComponentChildren {
   const shown = isWhole.value ? cases : cases.slice(0, MAX_ROWS)
   const run = (): void =>
     act(async () => {
+      let result: Extract<TestRunEvent, { kind: 'result' }> | undefined
       for await (const event of client.runTests(name)) {
         if (event.kind === 'progress') progress.value = `${event.done} of ${event.of}`
         else if (event.kind === 'failed') throw new Error(event.message)
-        else show({ text: `${event.passed} of ${plural(event.total, 'test')} passed.` })
+        else result = event
       }
-      progress.value = ''
       onRun()
-      return undefined
+      const { passed: good = 0, total = 0, reason } = result ?? {}
+      const why = reason === undefined ? '' : ` It ended early: ${reason}.`
+      return { text: `${good} of ${plural(total, 'test')} passed.${why}`, isFailure: reason !== undefined }
     })
   return (
     <Card
@@ -101,7 +103,7 @@ function Matrix({ row, info, onRun }: MatrixProps): ComponentChildren {
             </span>
           )}
           <span class="r bar-x">
-            <span class="m">{progress.value}</span>
+            <span class="m">{isBusy.value && progress.value}</span>
             {model !== null && cases.length > 0 && (
               <ChangeButton onClick={run} disabled={calls === 0}>
                 <Icon name="play" />

@@ -1,4 +1,4 @@
-import { signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Finding, SkillDetail, SkillRow } from 'skillstoke/client'
@@ -8,32 +8,17 @@ import { ChangeButton } from '../parts/change-button.tsx'
 import { describeFailure } from '../parts/describe-failure.ts'
 import { formatCount, plural } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
-import { act, show } from '../parts/overlay.tsx'
+import { act, isBusy, show } from '../parts/overlay.tsx'
 import { formatMoment } from '../parts/time.tsx'
 import { go, route } from '../route.ts'
+import { stateOf } from '../skill-state.ts'
 import { isOwn } from '../store.ts'
 import type { HistoryRecord } from './author.ts'
+import { drafts, keepDraft } from './drafts.tsx'
 import type { TextEditor } from './editor.ts'
 import { applyFix, findingsOf, fix, isAboutText, newestText } from './fixes.ts'
 import { Markdown } from './lazy-markdown.tsx'
 import { SourceText } from './source-text.tsx'
-
-/** Texts that are not saved yet, by skill. They stay while the person looks at other skills. */
-const drafts = signal<ReadonlyMap<string, { readonly before: string; readonly text: string }>>(new Map())
-
-addEventListener('beforeunload', event => {
-  if (drafts.value.size > 0) event.preventDefault()
-})
-
-function keepDraft(
-  target: string,
-  draft: { readonly before: string; readonly text: string } | undefined,
-): void {
-  const next = new Map(drafts.value)
-  if (draft === undefined) next.delete(target)
-  else next.set(target, draft)
-  drafts.value = next
-}
 
 interface TextTabProps {
   readonly row: SkillRow
@@ -50,8 +35,10 @@ export function TextTab({ row, detail, records }: TextTabProps): ComponentChildr
   const findings = isNewest ? findingsOf(row).filter(each => isAboutText(each, row)) : []
   const others = isNewest ? findingsOf(row).filter(each => !isAboutText(each, row)) : []
   const text = newestText(detail)
-  const mayEdit = text !== null && isOwn(row) && isNewest
-  useLayoutEffect(() => bindKeys(mayEdit ? { e: () => (isEditing.value = true) } : {}), [mayEdit])
+  const mayEdit = text !== null && isOwn(row) && hasOneLineEnd(text)
+  // An open editor stays, whatever arrives.
+  const mayBegin = mayEdit && isNewest
+  useLayoutEffect(() => bindKeys(mayBegin ? { e: () => (isEditing.value = true) } : {}), [mayBegin])
   return (
     <>
       <div class="bar-x">
@@ -88,13 +75,18 @@ export function TextTab({ row, detail, records }: TextTabProps): ComponentChildr
               row={row}
               detail={detail}
               findings={findings}
-              onEdit={mayEdit ? () => (isEditing.value = true) : undefined}
+              onEdit={mayBegin ? () => (isEditing.value = true) : undefined}
             />
           ))}
         {shown.value !== 'source' && <Rendered row={row} detail={detail} records={records} />}
       </div>
     </>
   )
+}
+
+/** Whether all lines of a text end in the same way, so that the editor keeps its bytes. */
+function hasOneLineEnd(text: string): boolean {
+  return !/\r(?!\n)/.test(text) && (!text.includes('\r\n') || !/(?<!\r)\n/.test(text))
 }
 
 function countFindings(findings: readonly Finding[]): string {
@@ -196,15 +188,26 @@ function Editing({ row, text, onDone }: EditingProps): ComponentChildren {
   const draft = drafts.value.get(target)
   const typed = useSignal(draft?.text ?? text)
   const found = useSignal<readonly Finding[]>(findingsOf(row).filter(each => isAboutText(each, row)))
-  const before = draft?.before ?? text
+  /** The text that the edit began with, or that was saved last. */
+  const base = useRef(draft?.before ?? text)
 
+  const keep = (): void => {
+    const isSaved = typed.value === base.current
+    keepDraft(target, isSaved ? undefined : { before: base.current, text: typed.value })
+  }
   const save = (): void => {
-    const after = typed.value
+    const [before, after] = [base.current, typed.value]
+    if (isBusy.value || before === after) return
     act(async () => {
-      await client.save(target, before, after)
-      keepDraft(target, undefined)
-      onDone()
-      return { text: `Saved ${row.name}.`, undo: () => client.save(target, after, before) }
+      const saved = await client.save(target, before, after)
+      base.current = after
+      keep()
+      // What was typed in the meantime stays in the editor.
+      if (typed.value === after) onDone()
+      return {
+        text: `Saved. ${row.name} is ${stateOf(saved).phrase}.`,
+        undo: () => client.save(target, after, before),
+      }
     })
   }
   const close = (): void => {
@@ -221,14 +224,14 @@ function Editing({ row, text, onDone }: EditingProps): ComponentChildren {
         const { findings } = await client.check(target, asked)
         if (!isOpen || asked !== typed.value) return
         found.value = findings.filter(each => isAboutText(each, row))
-        editor.current?.show(found.value)
+        editor.current?.show(found.value, asked)
       } catch (thrown) {
         show({ text: describeFailure(thrown), isFailure: true })
       }
     }
     const onType = (next: string): void => {
       typed.value = next
-      keepDraft(target, next === before ? undefined : { before, text: next })
+      keep()
       clearTimeout(timer)
       timer = setTimeout(() => void check(), PAUSE_MS)
     }
@@ -241,8 +244,7 @@ function Editing({ row, text, onDone }: EditingProps): ComponentChildren {
         onSave: () => save(),
         applyFix,
       })
-      editor.current.show(found.value)
-      if (draft !== undefined) void check()
+      void check()
     })
     return () => {
       isOpen = false
@@ -252,7 +254,7 @@ function Editing({ row, text, onDone }: EditingProps): ComponentChildren {
   }, [])
 
   const errors = found.value.filter(({ severity }) => severity === 'error')
-  const isChanged = typed.value !== before
+  const isChanged = typed.value !== base.current
   const state =
     errors[0] === undefined
       ? countFindings(found.value) || 'No problems'
@@ -263,7 +265,7 @@ function Editing({ row, text, onDone }: EditingProps): ComponentChildren {
         <b>Source</b>
         <span class="m cut">{isChanged ? 'not saved' : 'edit in place'}</span>
       </header>
-      {before !== text && (
+      {base.current !== text && (
         <p class="note warn" role="status">
           <Shape name="warn" />
           <span>The file has changed on the disk since this edit began.</span>

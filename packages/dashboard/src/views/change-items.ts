@@ -14,6 +14,8 @@ export interface ChangeItem {
     | { readonly kind: 'many'; readonly names: readonly string[]; readonly count: number }
 }
 
+const SHOWN: ReadonlySet<TimelineProblem['status']> = new Set(['broken', 'pending', 'rejected'])
+
 /** More changes at once, for example by a checkout, are one line. */
 const MAX_LINES = 5
 
@@ -22,7 +24,7 @@ export const changeItems = computed<readonly ChangeItem[]>(() => timeline.value.
 
 function toItems(entry: TimelineEntry): readonly ChangeItem[] {
   const { changes, fixed, omitted, generation } = entry
-  const problems = entry.problems.filter(({ status }) => status === 'broken' || status === 'pending')
+  const problems = entry.problems.filter(({ status }) => SHOWN.has(status))
   const names = [...changes, ...problems].map(({ name }) => name)
   const all: ChangeItem['what'][] = [
     ...problems.map(problem => ({ kind: 'problem', problem }) as const),

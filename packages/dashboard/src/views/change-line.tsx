@@ -7,7 +7,7 @@ import { Shape } from '../parts/icons.tsx'
 import { Ago } from '../parts/time.tsx'
 import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
 import { toSkill } from '../route.ts'
-import { nameAuthor } from '../skill/author.ts'
+import { type HistoryRecord, nameAuthor } from '../skill/author.ts'
 import { findRow } from '../store.ts'
 import { type ChangeItem, describeReach } from './change-items.ts'
 
@@ -41,15 +41,33 @@ function Sentence({ item: { what, entry } }: { readonly item: ChangeItem }): Com
   if (what.kind === 'fixed') return <>{link} is fixed.</>
   const { status, message, serving } = what.problem
   const stays = serving === null ? 'Nothing is live.' : 'The text before it stays live.'
-  return status === 'broken' ? (
+  if (status === 'broken')
+    return (
+      <>
+        A save of {link} is broken: {message}. <span class="to">{stays}</span>
+      </>
+    )
+  if (status === 'rejected')
+    return (
+      <>
+        A newer text of {link} is rejected. <span class="to">{stays}</span>
+      </>
+    )
+  const waits = findRow(name)?.status === 'pending'
+  return (
     <>
-      A save of {link} is broken: {message}. <span class="to">{stays}</span>
-    </>
-  ) : (
-    <>
-      {link} changed at its source. <span class="to">It waits for you; no agent has it.</span>
+      {link} changed at its source.{' '}
+      <span class="to">{waits ? 'It waits for you; no agent has it.' : 'It waited for a decision.'}</span>
     </>
   )
+}
+
+/** What somebody did, if a text became live without a save. */
+const DECISIONS: Readonly<Partial<Record<HistoryRecord['cause'], string>>> = {
+  approve: 'approved',
+  rollback: 'went back to an earlier text of',
+  enable: 'enabled',
+  disable: 'disabled',
 }
 
 interface ChangeProps {
@@ -63,7 +81,8 @@ function Change({ entry, change: { kind, name, from, to } }: ChangeProps): Compo
   const diff = loadedValue(useLoaded(of && (() => client.diff(target, of)), [target, from, to]))
   const history = loadedValue(useLoaded(to === null ? undefined : () => client.history(target), [target, to]))
   const record = history?.records.find(({ revision }) => revision === to)
-  const verb = kind === 'modified' ? 'changed' : record?.cause === 'approve' ? 'approved' : kind
+  const known = record && DECISIONS[record.cause]
+  const verb = known ?? (kind === 'modified' ? 'changed' : kind)
   return (
     <>
       {record === undefined ? `The folder was ${verb}:` : `${nameAuthor(record)} ${verb}`}{' '}

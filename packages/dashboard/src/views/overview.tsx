@@ -232,7 +232,7 @@ function describeGroup({ sessions, loaded }: ClientGroup): string {
   const pending = countPending(sessions)
   if (sessions.length === 0) return `Reads fresh text at each request${has}`
   if (sessions.length === 1)
-    return pending === 0 ? `Up to date${has}` : `Hears about ${about} at its next step`
+    return pending === 0 ? `Up to date${has}` : `Hears about ${about} at its next step${has}`
   const count = `${plural(sessions.length, 'conversation')}; `
   return pending === 0
     ? `${count}up to date${has}`

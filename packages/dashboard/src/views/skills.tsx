@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { route } from '../route.ts'
+import { LostDrafts } from '../skill/drafts.tsx'
 import { SkillPane } from '../skill/skill-pane.tsx'
 import { findRow, rows } from '../store.ts'
 import { SkillList } from './skill-list.tsx'
@@ -27,6 +28,7 @@ function NoSkill({ chosen }: { readonly chosen: string | undefined }): Component
         ‹ All skills
       </a>
       {chosen !== undefined && <p>There is no skill “{chosen.split('/').at(-1)}” any more.</p>}
+      <LostDrafts isLost={target => findRow(target) === undefined} />
       {chosen === undefined && rows.value.length > 0 && <p class="m">No skill matches the filter.</p>}
       {rows.value.length === 0 && (
         <p class="m">
