@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { ApiError, type ServerEvent } from 'skillstoke/client'
 import { describe, expect, test } from 'vitest'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { GitRepository } from './fixtures/git-repository.ts'
 import { overHttp, startClient } from './fixtures/mcp-client.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -15,12 +16,13 @@ interface Server extends AsyncDisposable {
 
 async function startServer(
   write: (folder: TemporaryFolder) => void,
+  args: readonly string[] = [],
   env: NodeJS.ProcessEnv = {},
 ): Promise<Server> {
   const folder = new TemporaryFolder()
   const state = new TemporaryFolder()
   write(folder)
-  const dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'], env })
+  const dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent', ...args], env })
   return {
     dev,
     folder,
@@ -59,17 +61,24 @@ describe('an author changes a skill on the page', () => {
     expect(await client.skill('refund')).toMatchObject({ body: 'Within 14 days.' })
   })
 
-  test('skills in no root of the person, and links, are not written', async () => {
+  test('skills of another source, links, and a root that is itself a skill are not written', async () => {
     using elsewhere = new TemporaryFolder()
     elsewhere.writeSkill('linked')
+    using repository = new TemporaryFolder()
+    new GitRepository(repository.at('team.git')).commit({ 'fetched/SKILL.md': skillText('fetched') })
+    const more = ['--source', `file://${repository.at('team.git')}`, '--root', elsewhere.at('single')]
+    elsewhere.writeSkill('single')
     await using server = await startServer(folder => {
       folder.writeSkill('refund')
       mkdirSync(folder.at('half'))
       writeFileSync(folder.at('half.md'), skillText('half'))
       symlinkSync('../half.md', folder.at('half/SKILL.md'))
       symlinkSync(elsewhere.at('linked'), folder.at('linked'))
-    })
+    }, more)
     const { client } = server.dev
+    for (const work of [client.save('fetched', 'x', 'y'), client.remove('fetched'), client.remove('single')])
+      await expect(work).rejects.toEqual(failure(409, 'READ_ONLY'))
+    expect(existsSync(elsewhere.at('single/SKILL.md'))).toBe(true)
     const text = readFileSync(elsewhere.at('linked/SKILL.md'), 'utf8')
     for (const name of ['linked', 'half']) {
       const error = await client.save(name, text, 'x').catch((thrown: unknown) => thrown)
@@ -119,7 +128,7 @@ describe('an author changes a skill on the page', () => {
   })
 
   test('an editor that needs the terminal of the server is not started', async () => {
-    await using server = await startServer(folder => folder.writeSkill('refund'), {
+    await using server = await startServer(folder => folder.writeSkill('refund'), [], {
       VISUAL: '',
       EDITOR: 'vim',
     })

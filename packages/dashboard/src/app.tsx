@@ -149,7 +149,7 @@ function Gone({ since }: { readonly since: Date }): ComponentChildren {
           Copy
         </button>
       </div>
-      <span class="s m">It is tried again every few seconds. This page goes on by itself.</span>
+      <span class="s m">The page retries every few seconds and continues by itself.</span>
     </div>
   )
 }

@@ -49,7 +49,9 @@ export function goQuietly(hash: string): void {
 /** Returns the address of a skill. Filters and the order of the list stay. */
 export function toSkill(chosen: string, tab?: SkillTab): string {
   const { view, query } = route.value
-  return toHash({ view: 'skills', chosen, ...(tab && { tab }), query: view === 'skills' ? query : {} })
+  // The shown file belongs to the skill before.
+  const { file: _file, ...filters } = query
+  return toHash({ view: 'skills', chosen, ...(tab && { tab }), query: view === 'skills' ? filters : {} })
 }
 
 /** Returns the address of the same view with another filter. An empty text removes the filter. */

@@ -56,7 +56,7 @@ function findDoubt(row: SkillRow): SkillState | undefined {
   const test = failing.find(({ skill }) => skill === row.name)
   if (test !== undefined) {
     const count = test.total - test.passed
-    return doubt(`${plural(count, 'test')} fail`, `${count} of ${test.total} tests fail`)
+    return doubt(plural(count, 'test fails', 'tests fail'), `${count} of ${test.total} tests fail`)
   }
   const pair = collisions.find(({ skills }) => skills.some(({ name }) => name === row.name))
   const other = pair?.skills.find(({ name }) => name !== row.name)

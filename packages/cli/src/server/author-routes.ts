@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { SkillReport } from '@skillstoke/core'
 import { findMeant, MAX_LOOK_MS, quote } from '@skillstoke/core/internal'
 import { Hono } from 'hono'
@@ -86,6 +86,8 @@ export function createAuthorRoutes({ answering, state, config, signal }: ApiOpti
     .post('/remove', body(named), async context => {
       const { skill } = context.req.valid('json')
       const { directory: folder } = await findOwn(skill)
+      if (config.roots.some(({ path }) => resolve(path) === resolve(folder)))
+        fail(409, 'READ_ONLY', `${folder} is a root, and the folder above it is not yours; remove it there`)
       const trash = await moveToTrash(folder, config)
       removed.set(trash, folder)
       await skills.fresh({ maxWaitMs: MAX_LOOK_MS })

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { connection } from '../store.ts'
 import { describeFailure } from './describe-failure.ts'
 
 /** A question with a preview, before something happens that many agents feel. */
@@ -44,6 +45,11 @@ export function show(shown: Toast | undefined): void {
  * @param again what may be tried again after a failure
  */
 export function act(work: () => Promise<Toast | undefined>, again?: Pick<Toast, 'undo'>): void {
+  if (isBusy.value) return
+  if (connection.value !== 'live') {
+    show({ text: 'the dev server is stopped', isFailure: true, ...again })
+    return
+  }
   isBusy.value = true
   show(undefined)
   work()

@@ -134,7 +134,8 @@ function Review({ row, diff, hidden, isNewer }: ReviewProps): ComponentChildren 
       }),
     [texts],
   )
-  const unseen = grown.find(({ path }) => path !== '' && !seen.value.has(path) && /scripts\//.test(path))
+  // A text that everybody reads anyway is no capability.
+  const unseen = grown.find(({ path, icon }) => icon !== 'text' && !seen.value.has(path))
   return (
     <>
       {grown.length > 0 && <Grown grown={grown} texts={texts} onOpen={goTo} />}

@@ -73,6 +73,7 @@ class FindingWidget extends WidgetType {
       if (view.state.sliceDoc() !== this.text) return
       const insert = this.applyFix(this.text, this.finding)
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert } })
+      view.focus()
     })
     box.append(button)
     return place

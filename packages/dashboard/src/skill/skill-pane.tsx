@@ -174,7 +174,7 @@ function Note({ row, records, detail }: NoteProps): ComponentChildren {
         <div class="bar-x">
           {found !== undefined && (
             <ChangeButton class="btn sm primary" onClick={() => fix(row, found)}>
-              Fix line {found.line} <kbd>F</kbd>
+              Fix{found.line !== undefined && ` line ${found.line}`} <kbd>F</kbd>
             </ChangeButton>
           )}
           {live?.revision !== undefined && isOwn(row) && (

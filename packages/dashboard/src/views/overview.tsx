@@ -66,8 +66,8 @@ function NeedsAttention(): ComponentChildren {
   return (
     <Card look="o1" title="Needs attention" side={<span class="r m">most urgent first</span>}>
       <ul class="todo">
-        {toDo.value.slice(0, MAX_TO_DO).map((item, index) => (
-          <ToDoLine key={index} item={item} />
+        {toDo.value.slice(0, MAX_TO_DO).map(item => (
+          <ToDoLine key={JSON.stringify(item)} item={item} />
         ))}
       </ul>
       {more > 0 && (

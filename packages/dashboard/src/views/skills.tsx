@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { route } from '../route.ts'
+import { useLayoutEffect } from 'preact/hooks'
+import { goQuietly, route, toHash } from '../route.ts'
 import { LostDrafts } from '../skill/drafts.tsx'
 import { SkillPane } from '../skill/skill-pane.tsx'
 import { findRow, rows } from '../store.ts'
@@ -9,8 +10,13 @@ import { listItems } from './visible-rows.ts'
 /** The list of skills, and the chosen skill beside it. In a narrow window, one of the two. */
 export function SkillsView(): ComponentChildren {
   const { chosen } = route.value
-  const first = listItems.value.find(item => 'row' in item)
-  const row = chosen === undefined ? first?.row : findRow(chosen)
+  const first = listItems.value.find(item => 'row' in item)?.row
+  const row = chosen === undefined ? first : findRow(chosen)
+  useLayoutEffect(() => {
+    // The chosen skill stays when another one comes first. A narrow window shows the list first.
+    if (chosen === undefined && first !== undefined && !matchMedia('(max-width: 720px)').matches)
+      goQuietly(toHash({ ...route.value, chosen: first.target }))
+  }, [chosen, first?.target])
   return (
     <main class={chosen === undefined ? 'two show-list' : 'two'} id="main" tabIndex={-1}>
       <SkillList selected={row} />

@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, launchBrowser } from './fixtures/browser.ts'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { GitRepository } from './fixtures/git-repository.ts'
+import { goTo, openPage } from './fixtures/open-page.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+// What a person does on the page while the files, or an answer of the server, change under their hands.
+
+let browser: Browser
+
+beforeAll(async () => {
+  if (CHROMIUM !== undefined) browser = await launchBrowser()
+})
+afterAll(async () => {
+  await browser?.close()
+})
+
+describe.skipIf(CHROMIUM === undefined)('the page and a text that changes', () => {
+  const folder = new TemporaryFolder()
+  const state = new TemporaryFolder()
+  let dev: DevProcess
+
+  beforeAll(async () => {
+    folder.writeSkill('other')
+    dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+  })
+  afterAll(async () => {
+    await dev?.[Symbol.asyncDispose]()
+    folder[Symbol.dispose]()
+    state[Symbol.dispose]()
+  })
+
+  const read = (name: string): string => readFileSync(folder.at(name, 'SKILL.md'), 'utf8')
+
+  test('a save keeps the bytes of unchanged lines: CRLF and a byte order mark', async () => {
+    const text = `\uFEFF${skillText('windows', { body: 'First.' })}`.replaceAll('\n', '\r\n')
+    folder.write('windows/SKILL.md', text)
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await goTo(page, '/skills/windows')
+    await page.getByRole('button', { name: /^Edit/ }).click()
+    const editor = page.getByRole('textbox', { name: 'SKILL.md of windows' })
+    await editor.press('Control+End')
+    await page.keyboard.type('Second.\nThird.')
+    await page.keyboard.press('Control+s')
+    await page.getByText('Saved. windows is live').waitFor()
+    expect(read('windows')).toBe(`${text}Second.\r\nThird.`)
+  })
+
+  test('what is typed while a save is on its way stays in the editor', async () => {
+    folder.writeSkill('typed', { body: 'First.' })
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    const asked = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    await page.route('**/api/save', async route => {
+      asked.resolve()
+      await held.promise
+      await route.continue()
+    })
+    await goTo(page, '/skills/typed')
+    await page.getByRole('button', { name: /^Edit/ }).click()
+    const editor = page.getByRole('textbox', { name: 'SKILL.md of typed' })
+    await editor.press('Control+End')
+    await page.keyboard.type('One.')
+    await page.keyboard.press('Control+s')
+    await asked.promise
+    await page.keyboard.press('Control+s')
+    await page.keyboard.type(' Two.')
+    held.resolve()
+    await page.getByText('Saved. typed is live.').waitFor()
+    expect(read('typed')).toContain('First.\nOne.')
+    await editor.getByText('One. Two.').waitFor()
+    await page.keyboard.press('Control+s')
+    await expect.poll(() => read('typed')).toContain('First.\nOne. Two.')
+  })
+
+  test('a fix is applied to the text that it belongs to, in the editor and outside of it', async () => {
+    const text = '---\nname: fixed\ndescription: Answers: any question. Use when asked.\n---\nText.\n'
+    const longer = text.replace('name: fixed', 'license: MIT and some more text\nname: fixed')
+    const whole = longer.replace('Answers: any question. Use when asked.', '"$&"')
+    folder.write('fixed/SKILL.md', text)
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await goTo(page, '/skills/fixed')
+    await page.locator('.src').getByRole('button', { name: 'Fix' }).waitFor()
+    folder.write('fixed/SKILL.md', longer)
+    await page.keyboard.press('f')
+    await expect.poll(() => read('fixed')).toBe(whole)
+
+    folder.write('fixed/SKILL.md', text)
+    await page.locator('.src .ln').getByText('Answers: any').first().waitFor()
+    await page.getByRole('button', { name: /^Edit/ }).click()
+    const editor = page.getByRole('textbox', { name: 'SKILL.md of fixed' })
+    await editor.press('Control+Home')
+    await page.keyboard.press('ArrowDown')
+    const checked = page.waitForResponse('**/api/check')
+    await page.keyboard.type('license: MIT and some more text\n')
+    await checked
+    await page.getByRole('button', { name: 'Fix', exact: true }).click()
+    await editor.getByText('"Answers: any question. Use when asked."').waitFor()
+    await page.keyboard.press('Control+s')
+    await expect.poll(() => read('fixed')).toBe(whole)
+  })
+
+  test('a restore and its undo replace only the text that the person has seen', async () => {
+    for (const body of ['First.', 'Second.']) {
+      folder.writeSkill('restored', { body })
+      await dev.client.reload()
+    }
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await goTo(page, '/skills/restored/changes')
+    const restore = page.getByRole('button', { name: /^Restore the text/ })
+    await restore.click()
+    const question = page.getByRole('dialog', { name: /^Restore/ })
+    folder.writeSkill('restored', { body: 'Of somebody else.' })
+    await dev.client.reload()
+    await question.getByRole('button', { name: 'Restore' }).click()
+    await page.getByRole('alert').getByText('restored has changed since').waitFor()
+    expect(read('restored')).toContain('Of somebody else.')
+
+    await restore.last().click()
+    await question.getByRole('button', { name: 'Restore' }).click()
+    await page.getByText(/^Restored the text of/).waitFor()
+    expect(read('restored')).toContain('First.')
+    folder.writeSkill('restored', { body: 'Saved in between.' })
+    await page.getByRole('button', { name: 'Undo', exact: true }).click()
+    await page.getByRole('alert').getByText('restored has changed since').waitFor()
+    expect(read('restored')).toContain('Saved in between.')
+  })
+
+  test('an unsaved text stays visible when its skill is gone', async () => {
+    folder.writeSkill('gone', { body: 'First.' })
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await goTo(page, '/skills/gone')
+    await page.getByRole('button', { name: /^Edit/ }).click()
+    await page.getByRole('textbox', { name: 'SKILL.md of gone' }).press('Control+End')
+    await page.keyboard.type('Mine.')
+    folder.remove('gone')
+    const kept = page.getByRole('textbox', { name: /^Your unsaved text of .*gone/ })
+    await kept.waitFor()
+    expect(await kept.inputValue()).toContain('First.\nMine.')
+  })
+})
+
+describe.skipIf(CHROMIUM === undefined)('an approval and a text that changes', () => {
+  test('a held key decides about one skill, and a text that arrived meanwhile asks first', async () => {
+    using folder = new TemporaryFolder()
+    const repository = new GitRepository(folder.at('team.git'))
+    const names = ['aa', 'bb', 'cc', 'dd']
+    repository.commit(
+      Object.fromEntries(names.map(name => [`${name}/SKILL.md`, skillText(name, { body: 'Kind.' })])),
+    )
+    await using dev = await startDev({
+      state: folder.at('state'),
+      args: ['--source', `file://${repository.directory}`, '--no-agent'],
+    })
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await goTo(page, '/skills/aa')
+    await page.locator('.diff .a', { hasText: 'Kind.' }).waitFor()
+    const hold = `dispatchEvent(new KeyboardEvent('keydown', { key: 'a', repeat: true, bubbles: true }))`
+    await page.keyboard.press('a')
+    await page.getByText(/^Approved aa\..* Next: bb\.$/).waitFor()
+    await page.getByRole('heading', { name: 'bb', exact: true }).waitFor()
+    await page.locator('.diff .a', { hasText: 'Kind.' }).waitFor()
+    await page.evaluate(hold)
+    expect((await dev.client.pending()).skills.map(({ name }) => name)).toEqual(['bb', 'cc', 'dd'])
+
+    repository.commit({ 'bb/SKILL.md': skillText('bb', { body: 'Unkind.' }) })
+    await dev.client.reload({ timeoutMs: 30_000 })
+    await page.getByText('A newer text has arrived').waitFor()
+    await page.locator('.diff .a', { hasText: 'Unkind.' }).waitFor()
+    await page.keyboard.press('a')
+    const question = page.getByRole('dialog', { name: 'A newer text of bb has arrived' })
+    await question.waitFor()
+    expect((await dev.client.pending()).skills.map(({ name }) => name)).toContain('bb')
+    await question.getByRole('button', { name: 'Approve anyway' }).click()
+    await page.getByText(/^Approved bb\./).waitFor()
+    expect((await dev.client.skill('bb')).body).toBe('Unkind.')
+  })
+})
