@@ -24,12 +24,12 @@ export async function recordSaves(): Promise<string> {
   })
   const path = join(dev.folder, 'skills/refund/SKILL.md')
   const first = readFileSync(path, 'utf8')
-  const edited = first.replace('30 days', '60 days')
-  const broken = edited.replace('description: ', 'description: "')
+  const edited = first.replace('30 days', '14 days')
+  const broken = edited.replace('name: refund', 'name: "refund')
   await dev.printed(/to stop\n/)
   const answered = await dev.printed(/agent .*30 days.*\n/)
   writeFileSync(path, edited)
-  const followed = await dev.printed(/agent .*60 days.*\n/)
+  const followed = await dev.printed(/agent .*14 days.*\n/)
   writeFileSync(path, broken)
   const refused = await dev.printed(/fix: .*\n/)
   writeFileSync(path, edited)
@@ -49,7 +49,7 @@ export async function recordSaves(): Promise<string> {
       file: broken,
       printed: refused,
     },
-    { caption: 'You mend it.', seconds: 4, file: edited, printed: fixed },
+    { caption: 'You mend it, and nothing was lost.', seconds: 4, file: edited, printed: fixed },
   ])
 }
 
@@ -89,9 +89,12 @@ function draw(scenes: readonly Scene[]): string {
       )
     const before = (scenes[index - 1]?.file ?? file).split('\n')
     const lines = file.split('\n').slice(0, EDITOR.lines)
+    const isRefused = printed.includes('broken')
     parts.push(
       `<g class="during${index}" opacity="${isLast ? 1 : 0}">`,
-      ...lines.flatMap((line, number) => drawFileLine(line, number, line !== before[number])),
+      ...lines.flatMap((line, number) =>
+        drawFileLine(line, number, line !== before[number] && (isRefused ? '#da363355' : '#2ea04333')),
+      ),
       `<text x="${WIDTH - 36}" y="34" text-anchor="end" class="caption">${escapeText(caption)}</text>`,
       '</g>',
       `<g class="from${index}">`,
@@ -119,10 +122,10 @@ function draw(scenes: readonly Scene[]): string {
   ].join('\n')
 }
 
-function drawFileLine(line: string, number: number, isNew: boolean): readonly string[] {
+function drawFileLine(line: string, number: number, mark: string | false): readonly string[] {
   const y = EDITOR.top + number * LINE
-  const mark = `<rect x="20" y="${y - 14}" width="${WIDTH - 40}" height="${LINE}" fill="#2ea04333"/>`
-  return [...(isNew ? [mark] : []), drawText(28, y, cut(line), '#c9d1d9')]
+  const rect = `<rect x="20" y="${y - 14}" width="${WIDTH - 40}" height="${LINE}" fill="${mark}"/>`
+  return [...(mark === false ? [] : [rect]), drawText(28, y, cut(line), '#c9d1d9')]
 }
 
 function drawText(x: number, y: number, text: string, color: string): string {

@@ -72,7 +72,7 @@ describe('the key a of stoke dev', () => {
     const saved = dev.output.length
     folder.writeSkill('skills/refund', { body: 'Within 60 days.' })
     await dev.printed(
-      /\d\d:\d\d:\d\d refund changed: text, \d+ ms, one conversation at the next step \(\+\d+ tokens\)\s+agent ✓ cache kept: .*Within 60 days\./,
+      /\d\d:\d\d:\d\d refund changed: text, \d+ ms, reaches 1 conversation \(\+\d+ tokens\)\s+agent ✓ cache kept: .*Within 60 days\./,
       saved,
     )
     const broken = dev.output.length

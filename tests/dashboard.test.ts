@@ -168,7 +168,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a team', () => {
     await keyboard.press('Home')
     await page.getByRole('tab', { name: /^Skill/, selected: true }).waitFor()
     await keyboard.press('?')
-    await page.getByRole('checkbox', { name: 'Single keys do something' }).uncheck()
+    await page.getByRole('checkbox', { name: 'Use single keys' }).uncheck()
     await keyboard.press('Escape')
     await keyboard.press('t')
     await page.getByRole('tab', { name: /^Skill/, selected: true }).waitFor()

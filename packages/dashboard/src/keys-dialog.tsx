@@ -90,7 +90,7 @@ export function KeysDialog(): ComponentChildren {
               localStorage.setItem(KEY, areKeysOn.value ? 'on' : 'off')
             }}
           />
-          Single keys do something
+          Use single keys
         </label>
       </p>
       <footer>

@@ -93,8 +93,8 @@ const NO_SKILLS = 'no skills yet; create a folder with a SKILL.md in one of the 
 export class DevPrinter {
   readonly #options: DevPrinterOptions
   isVerbose: boolean
-  /** Whether every request of this turn began with the bytes of the one before. */
-  #isCacheKept = true
+  /** Whether every request of this turn began with the bytes of the one before, if there was one. */
+  #isCacheKept: boolean | undefined
   /** The update whose diff is printed when the user presses `d`. */
   lastUpdate: RegistryUpdate | undefined
   /** Whether the next model call follows a notice. */
@@ -125,7 +125,13 @@ export class DevPrinter {
       .find(({ directory, source }) => directory !== undefined && isInRoot({ source }, skills))
     print(`${paint('bold', 'skillstoke dev')} ${readVersion()}`)
     this.#addresses(server)
-    if (own?.directory === undefined) print(`  edit ${NO_SKILLS}`)
+    const waiting = toCommandLine(['pending', ...this.#options.config.options])
+    if (own?.directory === undefined)
+      print(
+        of('pending') > 0
+          ? `  approve what waits: press o, or ${findProgramName()} ${waiting}`
+          : `  ${NO_SKILLS}`,
+      )
     else print(`  edit ${nearPath(join(own.directory, own.skillFile))}; agents follow at their next step`)
     const asks = [
       `  ${reports.length} ${reports.length === 1 ? 'skill' : 'skills'}`,
@@ -281,7 +287,7 @@ export class DevPrinter {
   }
 
   question(turn: number, text: string): void {
-    this.#isCacheKept = true
+    this.#isCacheKept = undefined
     if (this.isVerbose) this.#options.print(`${paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
   }
 
@@ -294,7 +300,8 @@ export class DevPrinter {
         this.#hasNotice = true
         break
       case 'model-call':
-        this.#isCacheKept &&= event.prefix.isUnchanged || event.prefix.last === undefined
+        if (event.prefix.last !== undefined)
+          this.#isCacheKept = this.#isCacheKept !== false && event.prefix.isUnchanged
         // In a chat, an unchanged prefix without a notice is not worth a line.
         if (this.isVerbose && (!isStreamed || this.#hasNotice || !event.prefix.isUnchanged))
           print(
@@ -365,7 +372,8 @@ export class DevPrinter {
 
   answer(text: string): void {
     const { print } = this.#options
-    const cache = this.#isCacheKept ? paint('green', ' ✓ cache kept') : paint('red', ' ✗ cache lost')
+    const kept = this.#isCacheKept ? paint('green', ' ✓ cache kept') : paint('red', ' ✗ cache lost')
+    const cache = this.#isCacheKept === undefined ? '' : kept
     print(`  ${paint('green', 'agent')}${this.isVerbose ? '' : cache}: ${shorten(text, ANSWER_WIDTH)}`)
   }
 
@@ -499,11 +507,11 @@ function describeSave(
   const age = kind === 'modified' ? ageOfChange(change, update) : undefined
   const told = sessions.filter(({ pending }) => pending?.entry.said.some(([about]) => about === name))
   const [first] = told
-  const agents = told.length === 1 ? 'one conversation' : `${told.length} conversations`
+  const agents = told.length === 1 ? '1 conversation' : `${told.length} conversations`
   const parts = [
     `${kind === 'modified' ? 'changed' : kind}${what.length === 0 ? '' : `: ${what.join(' and ')}`}`,
     ...(age === undefined ? [] : [`${age} ms`]),
-    ...(first === undefined ? [] : [`${agents} at the next step (+${first.pending?.tokens} tokens)`]),
+    ...(first === undefined ? [] : [`reaches ${agents} (+${first.pending?.tokens} tokens)`]),
   ]
   return `${toTitle(name, kind === 'removed' ? 'red' : 'green', timeOfUpdate(update))} ${parts.join(', ')}`
 }

@@ -26,7 +26,10 @@ interface AttentionOptions {
 export class Attention {
   readonly #options: AttentionOptions
   #found = NOTHING
+  /** Set until a look has ended. */
   #timer: ReturnType<typeof setTimeout> | undefined
+  #isDue = false
+  #isClosed = false
 
   constructor(options: AttentionOptions) {
     this.#options = options
@@ -36,34 +39,45 @@ export class Attention {
     return this.#found
   }
 
-  /** Looks again after a pause. */
+  /** Looks again after a pause. One look at a time. */
   look(): void {
+    this.#isDue = true
     this.#timer ??= setTimeout(() => {
-      this.#timer = undefined
-      this.#look().catch((thrown: unknown) => {
-        // A skill that changes while its tests are read is read again after its update.
-        process.emitWarning(`skillstoke: the skills cannot be compared: ${toMessage(thrown)}`)
-      })
+      this.#isDue = false
+      this.#look()
+        .catch((thrown: unknown) => {
+          // A skill that changes while its tests are read is read again after its update.
+          process.emitWarning(`skillstoke: the skills cannot be compared: ${toMessage(thrown)}`)
+        })
+        .finally(() => {
+          this.#timer = undefined
+          if (this.#isDue && !this.#isClosed) this.look()
+        })
     }, PAUSE_MS).unref()
   }
 
   close(): void {
+    this.#isClosed = true
     clearTimeout(this.#timer)
   }
 
   async #look(): Promise<void> {
     const competing = listCompeting(this.#options.reader)
-    if (competing.length > MAX_SKILLS) return
-    const tests = await Promise.all(competing.map(skill => readTestsOf(skill, this.#options.skills)))
+    const isMany = competing.length > MAX_SKILLS
     const found = {
-      collisions: findCollisions(competing, { tests }).filter(
-        ({ kind, settledBy }) => kind !== 'similar' && settledBy === undefined,
-      ),
+      collisions: isMany ? [] : await this.#findCollisions(competing),
       failing: await this.#listFailing(competing),
     }
-    if (isDeepStrictEqual(found, this.#found)) return
+    if (this.#isClosed || isDeepStrictEqual(found, this.#found)) return
     this.#found = found
     this.#options.onChange()
+  }
+
+  async #findCollisions(competing: readonly Skill[]): Promise<AttentionInfo['collisions']> {
+    const tests = await Promise.all(competing.map(skill => readTestsOf(skill, this.#options.skills)))
+    return findCollisions(competing, { tests }).filter(
+      ({ kind, settledBy }) => kind !== 'similar' && settledBy === undefined,
+    )
   }
 
   async #listFailing(skills: readonly Skill[]): Promise<readonly FailingTests[]> {

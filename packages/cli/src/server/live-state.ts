@@ -67,6 +67,7 @@ export class LiveState {
   readonly #attention: Attention
   readonly #stops: readonly (() => void)[]
   #using: ReturnType<typeof setTimeout> | undefined
+  #telling: ReturnType<typeof setTimeout> | undefined
   #told: Generation
   #toldSessions = ''
 
@@ -156,7 +157,10 @@ export class LiveState {
 
   noteClient(seen: SeenClient): void {
     this.#clients.note(seen)
-    this.tellSessions()
+    this.#telling ??= setTimeout(() => {
+      this.#telling = undefined
+      this.tellSessions()
+    }, USES_MS).unref()
   }
 
   /** Looks for failing tests and collisions again. */
@@ -184,6 +188,7 @@ export class LiveState {
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     clearTimeout(this.#using)
+    clearTimeout(this.#telling)
     this.#attention.close()
     await Promise.all([this.#tokens.close(), this.findings.close()])
   }
@@ -251,11 +256,14 @@ export class LiveState {
 
   #toStatus(generation: Generation): ServerStatus {
     const { config, startId, playground } = this.#options
+    // The page goes on only at the same address.
+    const { server } = config
+    const port = server.isPortNamed && server.port !== 0 ? ['--port', String(server.port)] : []
     return {
       ...{ startId, pid: process.pid, version: this.#version },
       ...{ stateDirectory: config.stateDirectory, model: playground.model },
       ...{ project: basename(process.cwd()), user: currentUser() },
-      command: `${findProgramName()} ${toCommandLine(['dev', ...config.options])}`,
+      command: `${findProgramName()} ${toCommandLine(['dev', ...config.options, ...port])}`,
       ...countSkills(
         this.#skills,
         pathsOf(config),

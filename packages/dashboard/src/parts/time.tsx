@@ -19,11 +19,12 @@ export function formatAgo(at: Date): string {
   return formatMoment(at)
 }
 
-/** `12:04` today, `Monday` in this week, or `19 Nov`. */
+/** `12:04` today, `yesterday 12:04`, `Monday` in this week, or `19 Nov`. */
 export function formatMoment(at: Date): string {
   const today = new Date(now.value).setHours(0, 0, 0, 0)
-  if (at.getTime() >= today) return at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
-  if (at.getTime() >= today - DAY) return 'yesterday'
+  const time = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  if (at.getTime() >= today) return time
+  if (at.getTime() >= today - DAY) return `yesterday ${time}`
   if (at.getTime() >= today - 6 * DAY) return at.toLocaleDateString('en-GB', { weekday: 'long' })
   return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
 }

@@ -56,7 +56,7 @@ export function ChangesTab({ row, records, detail }: ChangesTabProps): Component
       </div>
       <ul class="card chg">
         {detail.refusedText !== null && (
-          <Line when="now" difference={<LoadedDifference target={row.target} />}>
+          <Line when="now" difference={<LoadedDifference key={detail.refusedText} target={row.target} />}>
             A save is broken{line !== undefined && ` in line ${line}`}{' '}
             <Badge shape="broken" word="not live" />
           </Line>

@@ -236,9 +236,15 @@ function Cell({ test, column, name }: CellProps): ComponentChildren {
   const want = isWanted ? ' want' : ''
   if (trial === null) {
     const place =
-      column === first ? '1st' : column === second ? '2nd' : first === null && column === NOTHING ? '1st' : ''
+      column === first
+        ? '1st'
+        : column === second
+          ? '2nd'
+          : first === null && column === NOTHING
+            ? 'none fits'
+            : ''
     return (
-      <div class={`cell${want}`}>
+      <div class={`cell${want}${isWanted && place !== '1st' ? ' half' : ''}`}>
         {place === '' ? <None /> : <span class={place === '1st' ? 'strong' : ''}>{place}</span>}
       </div>
     )

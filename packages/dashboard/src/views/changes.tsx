@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { Folded } from '../parts/card.tsx'
 import { LoadedDifference } from '../parts/difference.tsx'
@@ -6,9 +7,13 @@ import { findRow } from '../store.ts'
 import { type ChangeItem, changeItems } from './change-items.ts'
 import { ChangeLine } from './change-line.tsx'
 
+/** Each line asks the server for its difference. */
+const PAGE = 50
+
 /** Every change since the server started. A line opens its difference. */
 export function ChangesView(): ComponentChildren {
   const count = changeItems.value.length
+  const most = useSignal(PAGE)
   return (
     <main class="page" id="main" tabIndex={-1}>
       <h1>{count === 0 ? 'Nothing has changed' : plural(count, 'change')}</h1>
@@ -16,12 +21,17 @@ export function ChangesView(): ComponentChildren {
         Since the server started, newest first. The tab Changes of a skill has its whole history.
       </p>
       <ul class="card log">
-        {changeItems.value.map(item => (
+        {changeItems.value.slice(0, most.value).map(item => (
           <ChangeLine key={item.key} item={item}>
             <Opened item={item} />
           </ChangeLine>
         ))}
       </ul>
+      {count > most.value && (
+        <button type="button" class="btn" onClick={() => (most.value += PAGE)}>
+          Show older changes
+        </button>
+      )}
     </main>
   )
 }

@@ -99,6 +99,17 @@ function differenceOf(agent: FleetAgent, { name }: Published): string | null | u
   return agent.differs?.find(({ skill }) => skill === name)?.revision
 }
 
+/** Agents name at most this many differences. */
+const MAX_DIFFERS = 50
+
+/** Whether an agent serves the published revision; `undefined` if it did not say. */
+function hasNewest(agent: FleetAgent, skill: Published): boolean | undefined {
+  if (differenceOf(agent, skill) !== undefined) return false
+  if (agent.state === 'current') return true
+  const isWhole = agent.differs !== undefined && agent.differs.length < MAX_DIFFERS
+  return agent.state !== 'stale' && isWhole ? true : undefined
+}
+
 interface MatrixProps {
   readonly report: Report
   readonly label: string
@@ -230,8 +241,11 @@ function toCell(agent: FleetAgent, skill: Published, numberOf: (revision: string
   const revision = differenceOf(agent, skill)
   const served = revision === undefined ? String(skill.version) : revision === null ? '–' : numberOf(revision)
   if (agent.state === 'stale') return ['off', 'quiet', 'off', 'no contact to the servers'] as const
+  if (hasNewest(agent, skill) === undefined)
+    return ['off', 'quiet', '?', 'did not say what it serves'] as const
   if (revision === undefined) return ['ok', 'check', served, 'has the version'] as const
-  if (agent.state === 'held') return ['no', 'wait', served, 'the newest version waits for approval'] as const
+  if (agent.state === 'held')
+    return ['no', 'wait', served, 'differs; a change waits for approval on this machine'] as const
   return ['old', 'warn', served, 'differs from what was published'] as const
 }
 
@@ -282,8 +296,6 @@ function askRollback(label: string, skill: Published, report: Report, onChange: 
 function Releases({ report }: { readonly report: Report }): ComponentChildren {
   const { agents, skills, refusals } = report
   const newest = skills.toSorted((a, b) => b.at - a.at).slice(0, MAX_RELEASES)
-  const has = (agent: FleetAgent, skill: Published): boolean =>
-    agent.state !== 'stale' && differenceOf(agent, skill) === undefined
   return (
     <Card title="Releases">
       <ul class="log">
@@ -294,7 +306,7 @@ function Releases({ report }: { readonly report: Report }): ComponentChildren {
               {skill.publisher} released <b>{skill.name}</b> {skill.version}
               {skill.note !== undefined && `: ${skill.note}`}{' '}
               <span class="to">
-                {agents.filter(agent => has(agent, skill)).length} of {plural(agents.length, 'agent')}.
+                {agents.filter(agent => hasNewest(agent, skill)).length} of {plural(agents.length, 'agent')}.
               </span>
             </p>
             <Ago at={skill.at} />

@@ -119,6 +119,9 @@ function LastChanges(): ComponentChildren {
   )
 }
 
+/** Narrower pieces of the bar cannot be told apart. */
+const MAX_PIECES = 200
+
 /** The budget of the catalog as a bar, with a piece for each skill. */
 function Catalog(): ComponentChildren {
   const catalog = status.value?.catalog
@@ -131,6 +134,7 @@ function Catalog(): ComponentChildren {
   const over = served.filter(({ visibility }) => visibility === 'unlisted')
   const needed = over.reduce((sum, row) => sum + (row.tokens?.listed ?? 0), 0)
   const left = Math.max(0, maxTokens - tokens)
+  const rest = shown.slice(MAX_PIECES).reduce((sum, row) => sum + (row.tokens?.listed ?? 0), 0)
   const label = `${plural(listed, 'skill')} listed, ${formatCount(tokens)} of ${formatCount(maxTokens)} tokens; ${formatCount(unlisted)} do not fit`
   const legend = [
     ['live', '', `${formatCount(listed)} listed`, '', `${formatCount(left)} tokens left`],
@@ -141,7 +145,7 @@ function Catalog(): ComponentChildren {
       'found by search',
       needed === 0 ? '' : `need ${formatCount(Math.max(0, needed - left))} more`,
     ],
-    ['hidden', 'hidden', `${formatCount(hidden)} hidden`, 'people invoke them', '0'],
+    ['hidden', 'hidden', `${formatCount(hidden)} hidden`, 'people invoke them', '0 tokens'],
   ] as const
   return (
     <Card look="o2" title="Catalog">
@@ -153,9 +157,10 @@ function Catalog(): ComponentChildren {
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms */}
       <div class="budget" role="group" aria-label={label}>
-        {shown.map(toPiece)}
+        {shown.slice(0, MAX_PIECES).map(toPiece)}
+        {rest > 0 && <i class="rest" style={{ flex: String(rest) }} />}
         <i style={{ flex: String(left) }} />
-        {over.map(toPiece)}
+        {over.slice(0, MAX_PIECES).map(toPiece)}
         {over.length > 0 && (
           <span class="cutline" style={{ left: `${(100 * maxTokens) / (maxTokens + needed)}%` }}>
             <span>limit {formatCount(maxTokens)}</span>

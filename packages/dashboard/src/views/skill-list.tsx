@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { SkillRow } from 'skillstoke/client'
 import { ChangeButton } from '../parts/change-button.tsx'
-import { formatShort } from '../parts/format.ts'
+import { formatShort, plural } from '../parts/format.ts'
 import { Icon, Shape } from '../parts/icons.tsx'
 import { filterBy, route, toSkill } from '../route.ts'
 import { stateOf } from '../skill-state.ts'
@@ -46,7 +46,7 @@ function Head(): ComponentChildren {
           id="filter"
           class="field grow"
           aria-label="Filter skills"
-          placeholder={`Filter ${total} skills`}
+          placeholder={`Filter ${plural(total, 'skill')}`}
           value={q}
           onInput={event => filterBy({ q: event.currentTarget.value })}
         />
