@@ -63,6 +63,11 @@ function describe(session: SessionInfo | undefined): Pick<ClientGroup, 'name' | 
   return { name, version }
 }
 
+/** Names the skills of which conversations will hear. */
+export function listPending(own: readonly SessionInfo[]): string {
+  return listNames([...new Set(own.flatMap(({ pending }) => pending?.about ?? []))])
+}
+
 /** Lists names in a sentence: `a, b and 3 more`. */
 export function listNames(names: readonly string[], most = 3): string {
   const shown = names.slice(0, most)

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { SkillDiff } from 'skillstoke/client'
-import { type ComparedLine, compareTexts, compareWords, type LinePair } from './compare.ts'
-import { plural } from './format.ts'
+import { type ComparedLine, compareFile, compareWords, type LinePair } from './compare.ts'
+import { isSkillFile, plural } from './format.ts'
 
 type FileTexts = SkillDiff['texts'][number]
 
@@ -13,11 +13,11 @@ const MAX_PIECES = 9
 
 /** Renders a change as one phrase: its first changed words, then what else differs. */
 export function ChangeText({ diff }: { readonly diff: SkillDiff }): ComponentChildren {
-  const main = diff.texts.find(({ path }) => /^skill\.md$/i.test(path))
+  const main = diff.texts.find(({ path }) => isSkillFile(path))
   const changed =
     main === undefined || main.before === null || main.after === null
       ? []
-      : compareTexts(main.before, main.after).filter(({ isEqual }) => !isEqual)
+      : compareFile(main).filter(({ isEqual }) => !isEqual)
   const first = changed.toSorted((a, b) => weigh(b) - weigh(a))[0]
   const others = diff.texts.filter(each => each !== main)
   const rest = [

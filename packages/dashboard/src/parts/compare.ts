@@ -18,6 +18,21 @@ const MAX_LINE = 20_000
 /** Bounds the work for texts without a common line. */
 const TIMEOUT_MS = 500
 
+/** The two texts of a file. Null if the file does not exist. */
+interface FileTexts {
+  readonly before: string | null
+  readonly after: string | null
+}
+
+const compared = new WeakMap<FileTexts, readonly LinePair[]>()
+
+/** Compares the two texts of a file. Several parts of a view ask for the same file. */
+export function compareFile(texts: FileTexts): readonly LinePair[] {
+  const pairs = compared.get(texts) ?? compareTexts(texts.before ?? '', texts.after ?? '')
+  compared.set(texts, pairs)
+  return pairs
+}
+
 /** Compares two texts by lines, and changed lines by words. */
 export function compareTexts(before: string, after: string): readonly LinePair[] {
   const pairs: LinePair[] = []

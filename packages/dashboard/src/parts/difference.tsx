@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { SkillDiff } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from './answer.tsx'
-import { type ComparedLine, compareTexts, countLines, type LinePair } from './compare.ts'
+import { type ComparedLine, compareFile, countLines, type LinePair } from './compare.ts'
 import { plural } from './format.ts'
 import { Icon } from './icons.tsx'
 import { useLoaded } from './use-loaded.ts'
@@ -51,9 +51,9 @@ export function LoadedDifference({ target, from, to }: LoadedDifferenceProps): C
 }
 
 /** Renders the difference of one file. In a wide place, both texts are beside each other. */
-export function Difference({ texts: { before, after } }: { readonly texts: FileTexts }): ComponentChildren {
-  const pairs = compareTexts(before ?? '', after ?? '')
-  if (before === null || after === null)
+export function Difference({ texts }: { readonly texts: FileTexts }): ComponentChildren {
+  const pairs = compareFile(texts)
+  if (texts.before === null || texts.after === null)
     return (
       <div class="diff">
         <Lines pairs={pairs.slice(0, MAX_NEW_LINES)} />
@@ -74,10 +74,10 @@ export function Difference({ texts: { before, after } }: { readonly texts: FileT
 }
 
 /** Renders how many lines of a file were added and removed. */
-export function LineCounts({ texts: { before, after } }: { readonly texts: FileTexts }): ComponentChildren {
-  if (before === null) return <b class="pm added">new</b>
-  if (after === null) return <b class="pm removed">removed</b>
-  const { added, removed } = countLines(compareTexts(before, after))
+export function LineCounts({ texts }: { readonly texts: FileTexts }): ComponentChildren {
+  if (texts.before === null) return <b class="pm added">new</b>
+  if (texts.after === null) return <b class="pm removed">removed</b>
+  const { added, removed } = countLines(compareFile(texts))
   return (
     <span class="pm">
       {added > 0 && <b class="added">+{added}</b>} {removed > 0 && <b class="removed">−{removed}</b>}

@@ -1,3 +1,8 @@
+/** Whether a path in a skill is its SKILL.md. */
+export function isSkillFile(path: string): boolean {
+  return /^skill\.md$/i.test(path)
+}
+
 /** Returns the first eight digits of a digest. */
 export function shortDigest(digest: string): string {
   return digest.replace(/^sha256:/, '').slice(0, 8)

@@ -10,6 +10,11 @@ export function loadedValue<T>(loaded: Loaded<T>): T | undefined {
   return loaded !== undefined && 'value' in loaded ? loaded.value : undefined
 }
 
+/** Does the same as `useLoaded()`, for a part that shows nothing while it waits. */
+export function useValue<T>(ask: (() => Promise<T>) | undefined, inputs: readonly unknown[]): T | undefined {
+  return loadedValue(useLoaded(ask, inputs))
+}
+
 /**
  * Calls `ask()` to send a request, and again whenever one of the inputs changes. Returns the previous result until the
  * next result arrives. Returns `undefined` if `ask` is `undefined`.

@@ -7,9 +7,9 @@ import { client } from '../client.ts'
 import { bindKeys } from '../keyboard.ts'
 import { Answer } from '../parts/answer.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
-import { compareTexts, countLines } from '../parts/compare.ts'
+import { compareFile, countLines } from '../parts/compare.ts'
 import { Difference, LineCounts } from '../parts/difference.tsx'
-import { plural } from '../parts/format.ts'
+import { isSkillFile, plural } from '../parts/format.ts'
 import { Icon, type IconName, Shape } from '../parts/icons.tsx'
 import { act, question, type Toast } from '../parts/overlay.tsx'
 import { Ago } from '../parts/time.tsx'
@@ -240,7 +240,7 @@ function describePlace({ path = '', line, message }: SkillRow['diagnostics'][num
 /** Lists what the new text may do more, with hidden words first. */
 function findGrowth(diff: SkillDiff, hidden: SkillRow['diagnostics']): readonly Growth[] {
   const { texts, newCapabilities, fields } = diff
-  const main = texts.find(({ path }) => /^skill\.md$/i.test(path))?.path ?? 'SKILL.md'
+  const main = texts.find(({ path }) => isSkillFile(path))?.path ?? 'SKILL.md'
   const named = (text: string): string => texts.find(({ path }) => text.includes(path))?.path ?? main
   const mentions = texts
     .filter(({ path, after }) => after !== null && path.startsWith('scripts/'))
@@ -377,8 +377,8 @@ function DecisionBar({
     }
   }
   useLayoutEffect(() => bindKeys({ a: approve, r: reject, n: goOn }))
-  const lines = diff?.texts.reduce((sum, { before, after }) => {
-    const { added, removed } = countLines(compareTexts(before ?? '', after ?? ''))
+  const lines = diff?.texts.reduce((sum, texts) => {
+    const { added, removed } = countLines(compareFile(texts))
     return sum + added + removed
   }, 0)
   return (

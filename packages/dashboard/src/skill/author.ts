@@ -11,3 +11,11 @@ export function nameAuthor({ author, source }: Pick<HistoryRecord, 'author' | 's
   if (kind === 'source') return name ?? source
   return name === undefined || (kind === 'person' && name === status.value?.user) ? 'You' : name
 }
+
+/** Returns the record about when the served text became live. */
+export function findLive(
+  records: readonly HistoryRecord[],
+  serving: string | null,
+): HistoryRecord | undefined {
+  return records.find(({ event, revision }) => event === 'live' && revision === serving)
+}

@@ -5,13 +5,13 @@ import { client } from '../client.ts'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { ChangeText } from '../parts/change-text.tsx'
 import { LineCounts, LoadedDifference } from '../parts/difference.tsx'
-import { plural, shortDigest } from '../parts/format.ts'
+import { isSkillFile, plural, shortDigest } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
 import { question } from '../parts/overlay.tsx'
 import { Ago, formatMoment } from '../parts/time.tsx'
-import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
+import { useValue } from '../parts/use-loaded.ts'
 import { askRestore } from './actions.tsx'
-import { type HistoryRecord, nameAuthor } from './author.ts'
+import { findLive, type HistoryRecord, nameAuthor } from './author.ts'
 
 interface ChangesTabProps {
   readonly row: SkillRow
@@ -27,7 +27,7 @@ export function ChangesTab({ row, records, detail }: ChangesTabProps): Component
   const isWhole = useSignal(false)
   const shown = isWhole.value ? records : records.slice(0, MAX_LINES)
   const oldest = records.at(-1)
-  const live = records.find(({ event, revision }) => event === 'live' && revision === row.serving)
+  const live = findLive(records, row.serving)
   const compare = (): void => {
     // The older of the two is on the left.
     const [from, to] = chosen.value.toSorted((a, b) => a.at - b.at)
@@ -123,14 +123,12 @@ function RecordLine({ row, record, before, isLive, choice }: RecordLineProps): C
   const { revision, at, event, note, cause } = record
   const to = event === 'decided' ? undefined : revision
   const isText = to !== undefined && before !== undefined
-  const diff = loadedValue(
-    useLoaded(isText ? () => client.diff(row.target, { from: before, to }) : undefined, [
-      row.target,
-      before,
-      to,
-    ]),
-  )
-  const main = diff?.texts.find(({ path }) => /^skill\.md$/i.test(path))
+  const diff = useValue(isText ? () => client.diff(row.target, { from: before, to }) : undefined, [
+    row.target,
+    before,
+    to,
+  ])
+  const main = diff?.texts.find(({ path }) => isSkillFile(path))
   const when = formatMoment(new Date(at))
   const mayRestore = to !== undefined && event === 'live' && to !== row.serving
   return (

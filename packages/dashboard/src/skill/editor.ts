@@ -11,6 +11,7 @@ import {
   WidgetType,
 } from '@codemirror/view'
 import type { Finding } from 'skillstoke/client'
+import { applyFix } from './fixes.ts'
 
 export interface TextEditor {
   /** Shows findings at their lines. Their edits belong to a text. */
@@ -24,7 +25,7 @@ interface TextEditorOptions {
   readonly label: string
   readonly onType: (text: string) => void
   readonly onSave: () => void
-  readonly applyFix: (text: string, finding: Finding) => string
+  readonly renderFinding: (place: HTMLElement, finding: Finding, onFix: () => void) => void
 }
 
 /** Findings, and the text to which their edits belong. */
@@ -39,13 +40,13 @@ const setChecked = StateEffect.define<Checked>()
 class FindingWidget extends WidgetType {
   readonly finding: Finding
   readonly text: string
-  readonly applyFix: TextEditorOptions['applyFix']
+  readonly options: TextEditorOptions
 
-  constructor(finding: Finding, text: string, applyFix: TextEditorOptions['applyFix']) {
+  constructor(finding: Finding, text: string, options: TextEditorOptions) {
     super()
     this.finding = finding
     this.text = text
-    this.applyFix = applyFix
+    this.options = options
   }
 
   override eq({ finding, text }: FindingWidget): boolean {
@@ -53,42 +54,28 @@ class FindingWidget extends WidgetType {
   }
 
   override toDOM(view: EditorView): HTMLElement {
-    const { severity, message, edit, fix } = this.finding
     const place = document.createElement('div')
     place.className = 'finding-place'
-    const box = document.createElement('div')
-    box.className = `finding f-${severity}`
-    const text = document.createElement('p')
-    text.textContent = `${message}.${fix === undefined ? '' : ` To mend it, ${fix}.`}`
-    box.append(text)
-    place.append(box)
-    if (edit === undefined) return place
-    const button = document.createElement('button')
-    button.type = 'button'
-    button.className = 'btn sm'
-    button.textContent = 'Fix'
-    button.title = edit.title
-    button.addEventListener('click', () => {
+    this.options.renderFinding(place, this.finding, () => {
       // After a keystroke, the edit belongs elsewhere. The next check brings a new one.
       if (view.state.sliceDoc() !== this.text) return
-      const insert = this.applyFix(this.text, this.finding)
+      const insert = applyFix(this.text, this.finding)
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert } })
       view.focus()
     })
-    box.append(button)
     return place
   }
 }
 
 /** Opens an editor in an element. It has its own shadow root, because the policy of the page forbids style elements. */
 export function openTextEditor(place: HTMLElement, options: TextEditorOptions): TextEditor {
-  const { text, label, onType, onSave, applyFix } = options
+  const { text, label, onType, onSave } = options
   const findings = StateField.define<DecorationSet>({
     create: () => Decoration.none,
     update: (shown, { effects, changes, state }) => {
       const found = effects.find(each => each.is(setChecked))
       if (found === undefined) return shown.map(changes)
-      return decorate(found.value, state, applyFix)
+      return decorate(found.value, state, options)
     },
     provide: field => EditorView.decorations.from(field),
   })
@@ -137,14 +124,14 @@ export function openTextEditor(place: HTMLElement, options: TextEditorOptions): 
 function decorate(
   { findings, text }: Checked,
   { doc }: EditorState,
-  applyFix: TextEditorOptions['applyFix'],
+  options: TextEditorOptions,
 ): DecorationSet {
   const ranges = findings.flatMap(finding => {
     const line = doc.line(Math.min(Math.max(finding.line ?? 1, 1), doc.lines))
     const look = finding.severity === 'error' ? 'bad' : 'hint'
     return [
       Decoration.line({ class: `ln-${look}` }).range(line.from),
-      Decoration.widget({ widget: new FindingWidget(finding, text, applyFix), block: true, side: 1 }).range(
+      Decoration.widget({ widget: new FindingWidget(finding, text, options), block: true, side: 1 }).range(
         line.to,
       ),
     ]

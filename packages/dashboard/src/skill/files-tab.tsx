@@ -3,7 +3,7 @@ import type { FileInfo, SkillDetail, SkillRow } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from '../parts/answer.tsx'
 import { Card } from '../parts/card.tsx'
-import { formatBytes } from '../parts/format.ts'
+import { formatBytes, isSkillFile } from '../parts/format.ts'
 import { Icon } from '../parts/icons.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { VisibleText } from '../parts/visible-text.tsx'
@@ -54,7 +54,7 @@ function isScript({ path }: FileInfo): boolean {
 
 function describe(file: FileInfo, name: string): string {
   const { path } = file
-  if (/^skill\.md$/i.test(path)) return `what the model reads when it loads ${name}`
+  if (isSkillFile(path)) return `what the model reads when it loads ${name}`
   if (isScript(file)) return 'a script that the model may run'
   if (path.startsWith('evals/')) return 'tests; no conversation reads them'
   return 'read on demand'

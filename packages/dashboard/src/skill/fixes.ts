@@ -1,5 +1,6 @@
 import type { Finding, SkillDetail, SkillRow } from 'skillstoke/client'
 import { client } from '../client.ts'
+import { isSkillFile } from '../parts/format.ts'
 import { act } from '../parts/overlay.tsx'
 import { isOwn } from '../store.ts'
 
@@ -11,7 +12,7 @@ export function findingsOf({ diagnostics }: SkillRow): readonly Finding[] {
 /** Whether a finding is about the SKILL.md or the folder, and not about another file. */
 export function isAboutText({ path }: Finding, row: SkillRow): boolean {
   if (path === undefined || path === row.location || path === row.target) return true
-  return /^skill\.md$/i.test(pathIn(path, row))
+  return isSkillFile(pathIn(path, row))
 }
 
 /** Returns the path of a file in its skill folder. `path` may be any form of path that a source displays. */

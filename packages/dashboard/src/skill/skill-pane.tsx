@@ -5,7 +5,7 @@ import { client } from '../client.ts'
 import { bindKeys } from '../keyboard.ts'
 import { Answer } from '../parts/answer.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
-import { plural } from '../parts/format.ts'
+import { isSkillFile, plural } from '../parts/format.ts'
 import { Icon, Shape } from '../parts/icons.tsx'
 import { Ago, formatMoment } from '../parts/time.tsx'
 import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
@@ -14,7 +14,7 @@ import { explainCost, stateOf } from '../skill-state.ts'
 import { isOwn, placeOf, sessions } from '../store.ts'
 import { askRestore, openEditor, SkillMenu } from './actions.tsx'
 import { Approval } from './approval.tsx'
-import type { HistoryRecord } from './author.ts'
+import { findLive, type HistoryRecord } from './author.ts'
 import { ChangesTab } from './changes-tab.tsx'
 import { FilesTab } from './files-tab.tsx'
 import { findFix, findingsOf, fix, pathIn } from './fixes.ts'
@@ -150,7 +150,7 @@ interface NoteProps extends PaneProps {
 /** Says what is wrong and what stays good, with the button that helps. */
 function Note({ row, records, detail }: NoteProps): ComponentChildren {
   const { status, serving, name } = row
-  const live = records.find(({ revision, event }) => event === 'live' && revision === serving)
+  const live = findLive(records, serving)
   const when = live === undefined ? 'before it' : `of ${formatMoment(new Date(live.at))}`
   const { length } = sessions.value
   const readers = length === 0 ? '' : ` for ${plural(length, 'conversation')}`
@@ -160,7 +160,7 @@ function Note({ row, records, detail }: NoteProps): ComponentChildren {
     const found = findFix(row)
     const file = finding?.path === undefined ? '' : pathIn(finding.path, row)
     const place = finding?.line === undefined ? '' : ` at line ${finding.line}`
-    const other = file === '' || /^skill\.md$/i.test(file) ? '' : ` of ${file}`
+    const other = file === '' || isSkillFile(file) ? '' : ` of ${file}`
     return (
       <div class="note broken" role="status">
         <Shape name="broken" />

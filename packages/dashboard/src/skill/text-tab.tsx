@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, render } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Finding, SkillDetail, SkillRow } from 'skillstoke/client'
 import { client } from '../client.ts'
@@ -13,10 +13,10 @@ import { formatMoment } from '../parts/time.tsx'
 import { go, route } from '../route.ts'
 import { stateOf } from '../skill-state.ts'
 import { isOwn } from '../store.ts'
-import type { HistoryRecord } from './author.ts'
+import { findLive, type HistoryRecord } from './author.ts'
 import { drafts, keepDraft } from './drafts.tsx'
 import type { TextEditor } from './editor.ts'
-import { applyFix, findingsOf, fix, isAboutText, newestText } from './fixes.ts'
+import { findingsOf, fix, isAboutText, newestText } from './fixes.ts'
 import { Markdown } from './lazy-markdown.tsx'
 import { SourceText } from './source-text.tsx'
 
@@ -171,6 +171,21 @@ export function FindingText({ finding, place, children }: FindingTextProps): Com
   )
 }
 
+/** Renders a finding into the editor, which has no parts of Preact. */
+function renderFinding(place: HTMLElement, finding: Finding, onFix: () => void): void {
+  const { edit } = finding
+  render(
+    <FindingText finding={finding}>
+      {edit !== undefined && (
+        <button type="button" class="btn sm" title={edit.title} onClick={onFix}>
+          Fix
+        </button>
+      )}
+    </FindingText>,
+    place,
+  )
+}
+
 interface EditingProps {
   readonly row: SkillRow
   /** The text on the disk. */
@@ -242,7 +257,7 @@ function Editing({ row, text, onDone }: EditingProps): ComponentChildren {
         label: `SKILL.md of ${row.name}`,
         onType,
         onSave: () => save(),
-        applyFix,
+        renderFinding,
       })
       void check()
     })
@@ -296,7 +311,7 @@ interface RenderedProps {
 
 function Rendered({ row, detail, records }: RenderedProps): ComponentChildren {
   const { serving, tokens, visibility } = row
-  const live = records.find(({ revision, event }) => event === 'live' && revision === serving)
+  const live = findLive(records, serving)
   const isLive = detail.revision !== null && detail.revision === serving
   const paths = new Set(detail.files.map(({ path }) => path))
   return (

@@ -1,13 +1,22 @@
 import type { ComponentChildren } from 'preact'
 import type { SessionInfo, Turn } from 'skillstoke/client'
 import { client } from '../client.ts'
-import { type ClientGroup, countPending, groups, lastSeenAt, listNames, titleOf } from '../client-groups.ts'
+import {
+  type ClientGroup,
+  countPending,
+  groups,
+  lastSeenAt,
+  listNames,
+  listPending,
+  titleOf,
+} from '../client-groups.ts'
 import { Card, Folded, ScrolledTable } from '../parts/card.tsx'
+import { Chips } from '../parts/chips.tsx'
 import { formatCount, plural, shortDigest } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
 import { Ago } from '../parts/time.tsx'
-import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
-import { filterBy, route, toHash, toSkill } from '../route.ts'
+import { useValue } from '../parts/use-loaded.ts'
+import { route, toHash, toSkill } from '../route.ts'
 import { ExactPrompt } from '../skill/exact-prompt.tsx'
 import { describeUsage } from '../skill/token-usage.ts'
 import { sessions, status } from '../store.ts'
@@ -49,7 +58,7 @@ function Lead(): ComponentChildren {
       </>
     )
   if (pending === 0) return 'All conversations are up to date.'
-  const about = listNames([...new Set(sessions.value.flatMap(each => each.pending?.about ?? []))])
+  const about = listPending(sessions.value)
   return `${plural(pending, 'conversation hears', 'conversations hear')} about ${about} at the next step. Nothing has to restart.`
 }
 
@@ -70,19 +79,23 @@ function findLoss({ turns }: SessionInfo): number | undefined {
 function Conversations({ chosen }: { readonly chosen: string | undefined }): ComponentChildren {
   const { show } = route.value.query
   const filter = show !== undefined && Object.hasOwn(FILTERS, show) ? (show as Filter) : 'all'
-  const chips = (Object.keys(FILTERS) as Filter[]).map(each => (
-    <button
-      key={each}
-      type="button"
-      class="chip"
-      aria-pressed={filter === each}
-      onClick={() => filterBy({ show: each === 'all' ? '' : each })}
-    >
-      {FILTERS[each]} <span class="n">{sessions.value.filter(session => isIn(session, each)).length}</span>
-    </button>
-  ))
+  const chips = (Object.keys(FILTERS) as Filter[]).map(
+    each =>
+      [
+        each === 'all' ? '' : each,
+        FILTERS[each],
+        sessions.value.filter(session => isIn(session, each)).length,
+      ] as const,
+  )
   return (
-    <Card title="Conversations" side={<div class="r bar-x">{chips}</div>}>
+    <Card
+      title="Conversations"
+      side={
+        <div class="r bar-x">
+          <Chips chips={chips} chosen={filter === 'all' ? '' : filter} />
+        </div>
+      }
+    >
       <ScrolledTable label="Table of conversations" look="cards">
         <thead>
           <tr>
@@ -307,7 +320,7 @@ function Details({ session }: { readonly session: SessionInfo }): ComponentChild
 }
 
 function CatalogText({ id }: { readonly id: string }): ComponentChildren {
-  const all = loadedValue(useLoaded(() => client.sessions(), [id]))
+  const all = useValue(() => client.sessions(), [id])
   const text = all?.sessions.find(each => each.id === id)?.catalogText
   return <pre class="told">{text === '' ? 'It began without skills.' : (text ?? 'Loading …')}</pre>
 }

@@ -5,7 +5,7 @@ import { listNames } from '../client-groups.ts'
 import { ChangeText } from '../parts/change-text.tsx'
 import { Shape } from '../parts/icons.tsx'
 import { Ago } from '../parts/time.tsx'
-import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
+import { useValue } from '../parts/use-loaded.ts'
 import { toSkill } from '../route.ts'
 import { type HistoryRecord, nameAuthor } from '../skill/author.ts'
 import { findRow } from '../store.ts'
@@ -78,8 +78,8 @@ interface ChangeProps {
 function Change({ entry, change: { kind, name, from, to } }: ChangeProps): ComponentChildren {
   const target = findRow(name)?.target ?? name
   const of = from === null || to === null ? undefined : { from, to }
-  const diff = loadedValue(useLoaded(of && (() => client.diff(target, of)), [target, from, to]))
-  const history = loadedValue(useLoaded(to === null ? undefined : () => client.history(target), [target, to]))
+  const diff = useValue(of && (() => client.diff(target, of)), [target, from, to])
+  const history = useValue(to === null ? undefined : () => client.history(target), [target, to])
   const record = history?.records.find(({ revision }) => revision === to)
   const known = record && DECISIONS[record.cause]
   const verb = known ?? (kind === 'modified' ? 'changed' : kind)

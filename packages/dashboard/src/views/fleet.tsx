@@ -6,12 +6,13 @@ import { client } from '../client.ts'
 import { Answer } from '../parts/answer.tsx'
 import { Card, ScrolledTable } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
+import { Chips } from '../parts/chips.tsx'
 import { plural, shortDigest } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
 import { act, question } from '../parts/overlay.tsx'
 import { Ago, formatMoment } from '../parts/time.tsx'
-import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
-import { filterBy, route } from '../route.ts'
+import { useLoaded, useValue } from '../parts/use-loaded.ts'
+import { route } from '../route.ts'
 
 type Fleet = FleetList['fleets'][number]
 type Report = NonNullable<Fleet['report']>
@@ -121,24 +122,19 @@ function Matrix({ report, label, onChange }: MatrixProps): ComponentChildren {
   const isAll = route.value.query['show'] === 'all'
   const differing = skills.filter(skill => agents.some(agent => differenceOf(agent, skill) !== undefined))
   const shown = isAll || differing.length === 0 ? skills : differing
-  const chip = (words: string, count: number, show: string): ComponentChildren => (
-    <button
-      type="button"
-      class="chip"
-      aria-pressed={isAll === (show === 'all')}
-      onClick={() => filterBy({ show })}
-    >
-      {words} <span class="n">{count}</span>
-    </button>
-  )
   return (
     <Card
       title="Who has what"
       side={
         differing.length > 0 && (
           <div class="r bar-x">
-            {chip('Differs', differing.length, '')}
-            {chip('All', skills.length, 'all')}
+            <Chips
+              chips={[
+                ['', 'Differs', differing.length],
+                ['all', 'All', skills.length],
+              ]}
+              chosen={isAll ? 'all' : ''}
+            />
           </div>
         )
       }
@@ -203,7 +199,7 @@ function SkillLine({
   const { name, version } = skill
   const isSame = report.agents.every(agent => differenceOf(agent, skill) === undefined)
   const ask = isSame ? undefined : () => client.fleetVersions(label, name)
-  const versions = loadedValue(useLoaded(ask, [label, name, version, isSame]))?.versions
+  const versions = useValue(ask, [label, name, version, isSame])?.versions
   const numberOf = (revision: string): string =>
     String(versions?.find(each => each.revision === revision)?.version ?? shortDigest(revision).slice(0, 4))
   return (

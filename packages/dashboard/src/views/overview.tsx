@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { SkillRow } from 'skillstoke/client'
-import { type ClientGroup, countPending, groups, listNames } from '../client-groups.ts'
+import { type ClientGroup, countPending, groups, listNames, listPending } from '../client-groups.ts'
 import { Card } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { formatCount, plural } from '../parts/format.ts'
@@ -233,7 +233,7 @@ function Agents(): ComponentChildren {
 /** Says what the conversations of a client know. */
 function describeGroup({ sessions, loaded }: ClientGroup): string {
   const has = loaded.length === 0 ? '' : `; has ${listNames(loaded)} loaded`
-  const about = listNames([...new Set(sessions.flatMap(each => each.pending?.about ?? []))])
+  const about = listPending(sessions)
   const pending = countPending(sessions)
   if (sessions.length === 0) return `Reads fresh text at each request${has}`
   if (sessions.length === 1)

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { SkillRow } from 'skillstoke/client'
 import { ChangeButton } from '../parts/change-button.tsx'
+import { Chips } from '../parts/chips.tsx'
 import { formatShort, plural } from '../parts/format.ts'
 import { Icon, Shape } from '../parts/icons.tsx'
 import { filterBy, route, toSkill } from '../route.ts'
@@ -39,6 +40,9 @@ export function SkillList({ selected }: SkillListProps): ComponentChildren {
 function Head(): ComponentChildren {
   const { q = '' } = route.value.query
   const total = rows.value.length
+  const chips = (Object.keys(CHIPS) as Chip[]).map(
+    chip => [chip, CHIPS[chip], rows.value.filter(row => isInChip(row, chip)).length] as const,
+  )
   return (
     <div class="head">
       <div class="bar-x">
@@ -62,14 +66,7 @@ function Head(): ComponentChildren {
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll sideways */}
       <div class="chips" role="group" aria-label="Show">
-        <ChipButton chip={undefined} count={total}>
-          All
-        </ChipButton>
-        {(Object.keys(CHIPS) as Chip[]).map(chip => (
-          <ChipButton key={chip} chip={chip} count={rows.value.filter(row => isInChip(row, chip)).length}>
-            {CHIPS[chip]}
-          </ChipButton>
-        ))}
+        <Chips chips={[['', 'All', total], ...chips]} chosen={chosenChip() ?? ''} />
       </div>
     </div>
   )
@@ -95,25 +92,6 @@ function Order(): ComponentChildren {
         ))}
       </select>
     </label>
-  )
-}
-
-interface ChipButtonProps {
-  readonly chip: Chip | undefined
-  readonly count: number
-  readonly children: ComponentChildren
-}
-
-function ChipButton({ chip, count, children }: ChipButtonProps): ComponentChildren {
-  return (
-    <button
-      type="button"
-      class="chip"
-      aria-pressed={chosenChip() === chip}
-      onClick={() => filterBy({ show: chip ?? '' })}
-    >
-      {children} <span class="n">{count}</span>
-    </button>
   )
 }
 

@@ -5,7 +5,7 @@ import { Folded } from '../parts/card.tsx'
 import { plural } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
 import { Ago } from '../parts/time.tsx'
-import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
+import { useValue } from '../parts/use-loaded.ts'
 import { status } from '../store.ts'
 
 const MAX_NOT_SKILLS = 10
@@ -13,7 +13,7 @@ const MAX_NOT_SKILLS = 10
 /** Renders the folders and sources, how each is followed, and what in it is no skill. */
 export function SourceList(): ComponentChildren {
   const { sources = [], generation } = status.value ?? {}
-  const notSkills = loadedValue(useLoaded(() => client.notSkills(), [generation?.number]))?.found ?? []
+  const notSkills = useValue(() => client.notSkills(), [generation?.number])?.found ?? []
   return (
     <ul class="who">
       {sources.map(source => {
