@@ -35,11 +35,21 @@ export async function* b12(): AsyncGenerator<Figure> {
     await page.goto(address)
     await page.locator('.log').waitFor({ state: 'attached' })
     await setTimeout(5_000) // waits until the tokens of all skills are counted
+    const { painted: paints, ready } = await measureStarts(browser, address)
+    yield {
+      id: 'B12',
+      what: 'first overview in a browser without a cache',
+      n: SKILLS,
+      value: percentiles(ready),
+      unit: 'ms',
+      target: 'stated',
+      peers: {},
+    }
     yield {
       id: 'B12',
       what: 'first paint in a browser without a cache',
       n: SKILLS,
-      value: percentiles(await measureFirstPaints(browser, address)),
+      value: percentiles(paints),
       unit: 'ms',
       target: 'p50 <= 100',
       peers: {},
@@ -65,7 +75,7 @@ export async function* b12(): AsyncGenerator<Figure> {
     }
     yield {
       id: 'B12',
-      what: `frames of the page while ${BURST} skills change`,
+      what: `frames of the list while ${BURST} skills change`,
       n: SKILLS,
       value: percentiles(await measureFrames(page, tree)),
       unit: 'ms',
@@ -139,22 +149,38 @@ async function measure(page: Page, tree: Tree): Promise<{ painted: number[]; tas
   return { painted, tasks: (await page.evaluate('tasks')) as number[] }
 }
 
-async function measureFirstPaints(browser: Browser, address: string): Promise<number[]> {
-  const times: number[] = []
+/** Returns the milliseconds until the first paint, and until the overview shows the skills. */
+async function measureStarts(
+  browser: Browser,
+  address: string,
+): Promise<{ painted: number[]; ready: number[] }> {
+  const painted: number[] = []
+  const ready: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const context = await browser.newContext()
     const page = await context.newPage()
+    await page.addInitScript(`
+      new MutationObserver((_, observer) => {
+        if (document.querySelector('main h1') === null) return
+        observer.disconnect()
+        requestAnimationFrame(() => (globalThis.readyAt = performance.now()))
+      }).observe(document, { subtree: true, childList: true })
+    `)
     await page.goto(address)
     await page.locator('main h1').waitFor()
+    await page.evaluate('new Promise(requestAnimationFrame)')
     const paint = 'performance.getEntriesByName("first-contentful-paint")[0].startTime'
-    times.push(await page.evaluate(paint))
+    painted.push(await page.evaluate(paint))
+    ready.push(await page.evaluate('readyAt'))
     await context.close()
   }
-  return times
+  return { painted, ready }
 }
 
-/** Returns the milliseconds between two frames while many skills change at once. */
+/** Returns the milliseconds between two frames of the list while many skills change at once. */
 async function measureFrames(page: Page, tree: Tree): Promise<number[]> {
+  await page.evaluate('location.hash = "#/skills"')
+  await page.locator('.rows a').first().waitFor()
   await page.evaluate(`
     globalThis.frames = []
     let last = performance.now()
