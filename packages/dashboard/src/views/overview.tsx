@@ -119,8 +119,12 @@ function LastChanges(): ComponentChildren {
   )
 }
 
+function sumOf(skills: readonly SkillRow[]): number {
+  return skills.reduce((sum, row) => sum + (row.tokens?.listed ?? 0), 0)
+}
+
 /** Narrower pieces of the bar cannot be told apart. */
-const MAX_PIECES = 200
+const MAX_PIECES = 60
 
 /** The budget of the catalog as a bar, with a piece for each skill. */
 function Catalog(): ComponentChildren {
@@ -132,9 +136,11 @@ function Catalog(): ComponentChildren {
     .toSorted((a, b) => (b.tokens?.listed ?? 0) - (a.tokens?.listed ?? 0))
   const shown = served.filter(({ visibility }) => visibility === 'listed')
   const over = served.filter(({ visibility }) => visibility === 'unlisted')
-  const needed = over.reduce((sum, row) => sum + (row.tokens?.listed ?? 0), 0)
+  const needed = sumOf(over)
+  const rest = sumOf(shown.slice(MAX_PIECES))
+  // The bar is at most twice as long as the limit.
+  const beyond = Math.min(needed, maxTokens)
   const left = Math.max(0, maxTokens - tokens)
-  const rest = shown.slice(MAX_PIECES).reduce((sum, row) => sum + (row.tokens?.listed ?? 0), 0)
   const label = `${plural(listed, 'skill')} listed, ${formatCount(tokens)} of ${formatCount(maxTokens)} tokens; ${formatCount(unlisted)} do not fit`
   const legend = [
     ['live', '', `${formatCount(listed)} listed`, '', `${formatCount(left)} tokens left`],
@@ -160,9 +166,9 @@ function Catalog(): ComponentChildren {
         {shown.slice(0, MAX_PIECES).map(toPiece)}
         {rest > 0 && <i class="rest" style={{ flex: String(rest) }} />}
         <i style={{ flex: String(left) }} />
-        {over.slice(0, MAX_PIECES).map(toPiece)}
+        {needed > beyond ? <i class="un" style={{ flex: String(beyond) }} /> : over.map(toPiece)}
         {over.length > 0 && (
-          <span class="cutline" style={{ left: `${(100 * maxTokens) / (maxTokens + needed)}%` }}>
+          <span class="cutline" style={{ left: `${(100 * maxTokens) / (maxTokens + beyond)}%` }}>
             <span>limit {formatCount(maxTokens)}</span>
           </span>
         )}
