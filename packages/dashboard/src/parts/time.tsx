@@ -11,7 +11,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 /** Says how long ago a moment was. Without a server, the page stands still, so the moment itself is shown. */
-export function formatAgo(at: Date): string {
+function formatAgo(at: Date): string {
   const age = Math.max(now.value, Date.now()) - at.getTime()
   if (lostAt.value === undefined && age < 10_000) return 'just now'
   if (lostAt.value === undefined && age < MINUTE) return `${Math.floor(age / 10_000) * 10} s ago`

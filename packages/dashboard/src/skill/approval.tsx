@@ -14,7 +14,7 @@ import { Icon, type IconName, Shape } from '../parts/icons.tsx'
 import { act, question, type Toast } from '../parts/overlay.tsx'
 import { Ago } from '../parts/time.tsx'
 import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
-import { go, route, toHash } from '../route.ts'
+import { go, route } from '../route.ts'
 import { rows, sessions } from '../store.ts'
 import { openNext } from '../views/visible-rows.ts'
 import { describeReached } from './actions.tsx'
@@ -41,9 +41,6 @@ export function Approval({ row, heading, records }: ApprovalProps): ComponentChi
   return (
     <>
       <div class="in">
-        <a class="back" href={toHash({ view: 'skills', query: route.value.query })}>
-          ‹ All skills
-        </a>
         <Title row={row} heading={heading}>
           <p class="why">
             {held !== undefined && (

@@ -48,9 +48,6 @@ export function SkillPane({ row }: PaneProps): ComponentChildren {
     return <Approval row={row} heading={heading} records={records} />
   return (
     <div class="in">
-      <a class="back" href={toHash({ view: 'skills', query: route.value.query })}>
-        ‹ All skills
-      </a>
       <Title row={row} heading={heading}>
         <Cost row={row} />
       </Title>
@@ -82,43 +79,48 @@ interface TitleProps extends PaneProps {
   readonly children: ComponentChildren
 }
 
-/** Renders the name, the state and the actions of a skill. The children are the line below. */
+/** Renders the way back to the list, the name, the state and the actions of a skill. The children are the line below. */
 export function Title({ row, heading, children }: TitleProps): ComponentChildren {
   const { shape, word, phrase } = stateOf(row)
   const isWaiting = row.status === 'pending'
   return (
-    <div>
-      <div class="title">
-        <h1 tabIndex={-1} ref={heading}>
-          {row.name}
-        </h1>
-        {word !== '' && (
-          <span class={`badge b-${shape}`}>
-            <Shape name={shape} />
-            {isWaiting || shape === 'warn' ? phrase : word}
-          </span>
-        )}
-        <div class="acts">
-          {isWaiting && row.serving === null && route.value.tab === undefined ? null : isWaiting ? (
-            <a
-              class="btn opt"
-              href={toSkill(row.target, route.value.tab === undefined ? 'skill' : undefined)}
-            >
-              {route.value.tab === undefined ? 'See the live text' : 'Review the change'}
-            </a>
-          ) : (
-            isOwn(row) && (
-              <ChangeButton class="btn opt" onClick={() => openEditor(row)}>
-                <Icon name="external" />
-                Open in editor
-              </ChangeButton>
-            )
+    <>
+      <a class="back" href={toHash({ view: 'skills', query: route.value.query })}>
+        ‹ All skills
+      </a>
+      <div>
+        <div class="title">
+          <h1 tabIndex={-1} ref={heading}>
+            {row.name}
+          </h1>
+          {word !== '' && (
+            <span class={`badge b-${shape}`}>
+              <Shape name={shape} />
+              {isWaiting || shape === 'warn' ? phrase : word}
+            </span>
           )}
-          <SkillMenu row={row} />
+          <div class="acts">
+            {isWaiting && row.serving === null && route.value.tab === undefined ? null : isWaiting ? (
+              <a
+                class="btn opt"
+                href={toSkill(row.target, route.value.tab === undefined ? 'skill' : undefined)}
+              >
+                {route.value.tab === undefined ? 'See the live text' : 'Review the change'}
+              </a>
+            ) : (
+              isOwn(row) && (
+                <ChangeButton class="btn opt" onClick={() => openEditor(row)}>
+                  <Icon name="external" />
+                  Open in editor
+                </ChangeButton>
+              )
+            )}
+            <SkillMenu row={row} />
+          </div>
         </div>
+        {children}
       </div>
-      {children}
-    </div>
+    </>
   )
 }
 

@@ -153,7 +153,7 @@ interface FindingTextProps {
   readonly children?: ComponentChildren
 }
 
-export function FindingText({ finding, place, children }: FindingTextProps): ComponentChildren {
+function FindingText({ finding, place, children }: FindingTextProps): ComponentChildren {
   const { severity, message, fix: advice, page, code } = finding
   const shape = severity === 'error' ? 'broken' : severity === 'warning' ? 'warn' : 'info'
   return (
