@@ -404,7 +404,10 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByRole('button', { name: 'Undo', exact: true }).click()
     await rowOf(page, /vat-report/).waitFor()
     expect(readFileSync(folder.at('vat-report/.env'), 'utf8')).toBe('A=1\n')
-    expect(opened.trouble.filter(each => !each.includes('400'))).toEqual([])
+    // Late findings change the row, so the page may ask for a skill that is already gone.
+    const expected =
+      /^400 of .*\/api\/new$|^404 of .*\bvat-report\b|^error: Failed to load resource:.* 40[04] /
+    expect(opened.trouble.filter(each => !expected.test(each))).toEqual([])
     folder.remove('vat-report')
     folder.remove('.trash')
   })
