@@ -73,6 +73,8 @@ describe.skipIf(CHROMIUM === undefined)('the page of a team', () => {
     ['overview', '/', 'Needs attention'],
     ['list', '/skills', 'address-change'],
     ['skill', '/skills/refund', 'What agents read'],
+    ['hidden', '/skills/grill-me', 'Only people invoke it'],
+    ['unlisted', '/skills/winter-tyres', 'Unlisted: the catalog is full'],
     ['tests', '/skills/refund/tests', 'Which message loads which skill'],
     ['changes', '/skills/refund/changes', 'A save is broken'],
     ['files', '/skills/parcels/files', 'Run scripts/price.py'],

@@ -39,9 +39,14 @@ describe.skipIf(CHROMIUM === undefined || NATS_SERVER === undefined)('the fleet 
     // The machine has no trusted keys, so the version waits for approval.
     await matrix.getByTitle('differs; a change waits for approval on this machine').waitFor()
     await page.getByRole('heading', { name: '0 of 1 agent have every newest version' }).waitFor()
-    expect(await findBarriers(page)).toEqual([])
-    const shots = process.env['SCREENSHOTS']
-    if (shots !== undefined) await page.screenshot({ path: `${shots}/fleet.png` })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      for (const width of [380, 1024, 1440]) {
+        await page.setViewportSize({ width, height: 900 })
+        expect(await findBarriers(page), `${colorScheme} ${width}`).toEqual([])
+        expect(await isTooWide(page), `${colorScheme} ${width}`).toBe(false)
+      }
+    }
 
     const rollBack = page.getByRole('button', { name: 'Roll back maps…' })
     await rollBack.click()
@@ -61,7 +66,6 @@ describe.skipIf(CHROMIUM === undefined || NATS_SERVER === undefined)('the fleet 
 
     await page.setViewportSize({ width: 390, height: 800 })
     expect(await isTooWide(page)).toBe(false)
-    if (shots !== undefined) await page.screenshot({ path: `${shots}/fleet-390.png` })
     await server.kill('SIGKILL')
     await page.getByRole('alert').filter({ hasText: 'This is the state of' }).waitFor()
     await page.getByText('rolled back on the page').waitFor()

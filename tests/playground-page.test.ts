@@ -115,8 +115,6 @@ describe.skipIf(CHROMIUM === undefined)('the playground beside a skill', () => {
         .first()
         .waitFor()
       expect(await findBarriers(page)).toEqual([])
-      const shots = process.env['SCREENSHOTS']
-      if (shots !== undefined) await page.screenshot({ path: `${shots}/try-${colorScheme}.png` })
       expect(opened.trouble).toEqual([])
     },
   )

@@ -16,8 +16,6 @@ afterAll(async () => {
 })
 
 describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
-  const shots = process.env['SCREENSHOTS']
-
   test('T46: Approve stays disabled until the difference is shown and hidden text is confirmed', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
@@ -41,7 +39,6 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     await page.locator('.diff .a', { hasText: 'Be kind.<U+E0073><U+200B> ✅️' }).waitFor()
     await page.getByText('Say something that people do not see').waitFor()
     expect(await findBarriers(page)).toEqual([])
-    if (shots !== undefined) await page.screenshot({ path: `${shots}/hidden.png` })
     await approve.click()
     const question = page.getByRole('dialog', { name: /^Approve pdf with text that people do not see/ })
     await question.getByRole('button', { name: 'Cancel' }).click()
@@ -102,7 +99,6 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
       .waitFor()
     expect(await page.locator('.title .badge').textContent()).toBe('shadowed')
     expect(await findBarriers(page)).toEqual([])
-    if (shots !== undefined) await page.screenshot({ path: `${shots}/shadowed.png` })
     expect(opened.trouble).toEqual([])
   })
 
@@ -142,7 +138,6 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     const box = await back.boundingBox()
     expect((box?.x ?? 380) + (box?.width ?? 0)).toBeLessThanOrEqual(380)
     expect(await findBarriers(page)).toEqual([])
-    if (shots !== undefined) await page.screenshot({ path: `${shots}/history-380.png`, fullPage: true })
     expect(opened.trouble).toEqual([])
   })
 })
