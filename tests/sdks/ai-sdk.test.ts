@@ -19,6 +19,7 @@ import {
   generateText as generateText6,
   type ModelMessage as ModelMessage6,
   stepCountIs as stepCountIs6,
+  tool as tool6,
 } from 'ai-6'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
@@ -201,14 +202,92 @@ describe('aiSdk()', () => {
     const call = await chat.turn('The question.', { tools: createTools() })
     const result = streamText({ ...settings, ...call })
     await result.consumeStream()
-    await expect(chat.keep(result)).rejects.toMatchObject({
-      code: 'IO_FAILED',
-      message: expect.stringContaining('the model call of step 2 failed'),
-    })
+    await expect(chat.keep(result)).rejects.toMatchObject({ name: 'AI_APICallError', statusCode: 400 })
     expect(chat.messages).toEqual([])
     await chat.keep(await generateText({ ...settings, ...(await chat.turn('The question.')) }))
     expect(lastText().split('added: maps')).toHaveLength(2)
     expect(lastText().split('The question.')).toHaveLength(2)
+  })
+
+  test('keep() of a stream rejects with the error of its first model call', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.server.play({ kind: 'status', status: 400 })
+    const settings = { model: createModel(), maxRetries: 0, onError: () => undefined }
+    const result = streamText({ ...settings, ...(await chat.turn('The question.')) })
+    await expect(chat.keep(result)).rejects.toMatchObject({ name: 'AI_APICallError', statusCode: 400 })
+  })
+
+  test.each(['a stream', 'generateText'] as const)(
+    'the finished steps of %s that failed can be kept, with the notice of the failed step',
+    async kind => {
+      const skills = await world.createSkills()
+      using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+      world.prepare(() => void world.folder.writeSkill('maps'))
+      world.server.play(LOAD, EDIT, { kind: 'status', status: 400 }, DONE)
+      const settings = {
+        model: createModel(),
+        stopWhen: stepCountIs(5),
+        maxRetries: 0,
+        onError: () => undefined,
+      }
+      const call = await chat.turn('The question.', { tools: createTools() })
+      if (kind === 'a stream') await chat.keep(streamText({ ...settings, ...call }), { partial: true })
+      else {
+        const failed = generateText({ ...settings, ...call })
+        await expect(failed).rejects.toThrow()
+        await chat.keep(undefined, { partial: true })
+      }
+      expect(chat.messages.map(({ role }) => role)).toEqual([
+        'user',
+        'assistant',
+        'tool',
+        'assistant',
+        'tool',
+        'user',
+      ])
+      world.folder.writeSkill('refund', { body: 'Refunds need form TWO.' })
+      await chat.keep(
+        await generateText({ ...settings, ...(await chat.turn('Go on.', { tools: createTools() })) }),
+      )
+      expect(countBrokenPrefixes(world.server.requests)).toBe(0)
+      expect(lastText().split('added: maps')).toHaveLength(2)
+      expect(lastText()).toContain('you loaded refund')
+    },
+  )
+
+  test('a load in a step that was stopped is not kept with the finished steps', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    const stop = new AbortController()
+    world.server.play({ kind: 'call', name: 'wait', input: {} }, LOAD, DONE)
+    const wait = tool({ inputSchema: z.object({}), execute: () => 'Waited.' })
+    const settings = { model: createModel(), stopWhen: stepCountIs(5), maxRetries: 0 }
+    const call = await chat.turn('The question.', { tools: { ...createTools(), wait } })
+    const prepareStep: typeof call.prepareStep = async step => {
+      const prepared = await call.prepareStep(step)
+      if (prepared.messages.length === 3) await chat.session.tools[0]?.execute({ name: 'refund' })
+      if (prepared.messages.length === 3) stop.abort()
+      return prepared
+    }
+    const running = generateText({ ...settings, ...call, prepareStep, abortSignal: stop.signal })
+    await expect(running).rejects.toThrow()
+    await chat.keep(undefined, { partial: true })
+    expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+    expect(chat.session.ledger.entries()).toEqual([])
+  })
+
+  test('a turn without a finished step is dropped, also with partial', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    world.folder.writeSkill('maps')
+    world.server.play({ kind: 'status', status: 400 }, DONE)
+    const settings = { model: createModel(), maxRetries: 0 }
+    await expect(generateText({ ...settings, ...(await chat.turn('The question.')) })).rejects.toThrow()
+    await chat.keep(undefined, { partial: true })
+    expect(chat.messages).toEqual([])
+    await chat.keep(await generateText({ ...settings, ...(await chat.turn('The question.')) }))
+    expect(lastText().split('added: maps')).toHaveLength(2)
   })
 
   test('a turn that is not kept is not in state(), even after a compaction', async () => {
@@ -465,11 +544,12 @@ describe('ui()', () => {
 test('the AI SDK 6 follows with the same lines', async () => {
   const skills = await world.createSkills()
   using chat = aiSdk<ModelMessage6>(skills, { id: 'chat-1', instructions: 'You help.' })
+  const edit = tool6({ description: 'Edits.', inputSchema: z.object({}), execute: world.edit.run })
   const model = createOpenAI3({ baseURL: `${world.server.url}/v1`, apiKey: 'none' }).chat('test-model')
   world.prepare(() => void world.folder.writeSkill('maps'))
   world.server.play(EDIT, LOAD, DONE, DONE)
   for (const question of ['The first question.', 'The second question.']) {
-    const call = await chat.turn(question, { tools: createTools() })
+    const call = await chat.turn(question, { tools: { edit } })
     await chat.keep(await generateText6({ model, ...call, stopWhen: stepCountIs6(9) }))
   }
   const { requests } = world.server

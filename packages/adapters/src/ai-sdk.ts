@@ -47,7 +47,8 @@ interface AiCall<Tools extends HostTools> {
   readonly instructions: string
   /** The instructions for version 6 of the AI SDK. */
   readonly system: string
-  readonly tools: Tools & Record<string, AiTool>
+  /** Your tools, and those of the skills, which the type leaves out so that your own keep their types. */
+  readonly tools: Tools
   readonly providerOptions: { anthropic: CacheBreakpoint['anthropic'] }
 }
 
@@ -172,7 +173,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     return {
       instructions: system,
       system,
-      tools: { ...withGate(own, this.session), ...this.#skillTools } as Tools & Record<string, AiTool>,
+      tools: { ...withGate(own, this.session), ...this.#skillTools } as unknown as Tools,
       providerOptions: withCacheBreakpoint(providerOptions),
     }
   }
@@ -232,20 +233,28 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   }
 
   /**
-   * Adds a finished turn to the history, with its notices. For a stream, waits until the stream ends.
-   * @throws the error of the model call, if `generateText` or the first step of a stream failed
+   * Adds a finished turn to the history, with its notices. For a stream, waits until the stream ends. With `partial`,
+   * keeps the finished steps of a turn that failed or was stopped, so that their tools do not run again; a turn without
+   * a finished step is dropped. Pass `undefined` if `generateText` or `generate()` rejected.
+   * @throws the error of the model call that failed
    * @throws {SkillError} CLOSED when no turn is open, or the result belongs to another turn; IO_FAILED when a later step
-   * of a stream failed. The turn is then dropped
+   * of a stream was aborted. The turn is then dropped
    */
-  async keep(result: AiResult): Promise<void> {
+  async keep(result: AiResult | undefined, options: { readonly partial: true }): Promise<void>
+  async keep(result: AiResult): Promise<void>
+  async keep(result: AiResult | undefined, options?: { readonly partial: true }): Promise<void> {
     const turn = this.#turn
     if (turn === undefined)
       throw new SkillError('CLOSED', 'there is no open turn; call turn() before each call of the model')
-    const messages = await turn.finish(result)
+    const kept =
+      options?.partial === true || result === undefined
+        ? await turn.finishEarly(result)
+        : await turn.finish(result)
     this.#assertOpen(turn)
-    this.#messages = messages
     this.#turn = undefined
-    this.#live.keepTurn()
+    if (kept === undefined) return this.#live.dropTurn()
+    this.#messages = kept.messages
+    this.#live.keepTurn(kept.state)
   }
 
   /**
@@ -291,6 +300,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   ): Promise<AiPreparedStep<Message>> {
     this.#assertOpen(turn)
     const read = turn.read(step)
+    turn.state = this.session.state()
     // In the host's own function, `compact()` replaces the messages of this turn.
     this.#preparing = turn
     turn.replacement = undefined
@@ -302,6 +312,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     const base = turn.replacement ?? wanted?.messages ?? read
     const messages = [...base, ...this.#toMessages(await this.#live.takeNotice())]
     turn.send(messages)
+    turn.state = this.session.state()
     const { system } = this.#live
     return { instructions: system, system, ...wanted, messages }
   }

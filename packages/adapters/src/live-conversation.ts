@@ -101,8 +101,9 @@ export class LiveConversation {
     if (isNew) this.session.beginTurn()
   }
 
-  /** Records that the messages of the open turn are in the stored history. */
-  keepTurn(): void {
+  /** Records that the messages of the open turn are in the stored history. If they end early, `state` belongs to them. */
+  keepTurn(state?: SessionState): void {
+    if (state !== undefined) this.session.revert(state)
     this.#before = undefined
   }
 
