@@ -77,6 +77,26 @@ describe('openaiAgents()', () => {
     expect(JSON.stringify(result.history)).not.toContain('added: maps')
   })
 
+  test('a run without the options of the conversation is refused before its first model call', async () => {
+    using chat = openaiAgents(skills, { id: 'chat-1' })
+    const agent = chat.agent(createAgent())
+    const refusal = { code: 'INVALID_OPTION', message: expect.stringContaining('chat.options()') }
+    await expect(run(agent, 'Go.')).rejects.toMatchObject(refusal)
+    expect(world.server.requests).toEqual([])
+    world.server.play(DONE)
+    await run(agent, 'Go.', chat.options())
+    expect(world.server.requests).toHaveLength(1)
+  })
+
+  test('a later run without the options is refused before its second model call', async () => {
+    using chat = openaiAgents(skills, { id: 'chat-1' })
+    const agent = chat.agent(createAgent())
+    world.server.play(DONE, EDIT, DONE)
+    const { history } = await run(agent, 'Go.', chat.options())
+    await expect(run(agent, [...history, user('Edit.')])).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    expect(world.server.requests).toHaveLength(2)
+  })
+
   test('one base agent serves two conversations with two scopes, and none learns of the other', async () => {
     const base = createAgent()
     using one = openaiAgents(skills, { id: 'one', scope: { include: ['refund'] } })

@@ -7,7 +7,7 @@ import { defined } from '@skillstoke/core/internal'
 import { LiveChat, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
 import { type HistoryState, TrackedHistory } from './openai-agents/history.ts'
 import { toUserMessage } from './openai-agents/place.ts'
-import { createRunHooks, histories } from './openai-agents/run.ts'
+import { createRunHooks, histories, requireHooks } from './openai-agents/run.ts'
 import type {
   OpenaiAgent,
   OpenaiItem,
@@ -40,6 +40,8 @@ export type OpenaiAgentsState = HistoryState
 interface ChatSettings {
   readonly isEnforced: boolean
   readonly rebase: RebaseOptions | undefined
+  /** True once the conversation, its parent or a child created the options of a run. */
+  hasOptions?: boolean
 }
 
 /**
@@ -81,8 +83,9 @@ export class OpenaiAgentsChat extends LiveChat {
   }
 
   /**
-   * Returns a copy of the agent that also has the skill tools. Run the copy with `options()`. Event listeners are not
-   * copied. With `allowedTools: 'enforce'`, adds a guardrail to the function tools.
+   * Returns a copy of the agent that also has the skill tools. A run of the copy without `options()` fails with
+   * `INVALID_OPTION`. Event listeners are not copied. With `allowedTools: 'enforce'`, adds a guardrail to the function
+   * tools.
    * @throws {SkillError} INVALID_OPTION if a tool of the agent has the name of a skill tool
    */
   agent<Agent extends OpenaiAgent>(agent: Agent): Agent {
@@ -92,6 +95,7 @@ export class OpenaiAgentsChat extends LiveChat {
     )
     const copy = agent.clone({ tools: [...agent.tools, ...this.#tools] } as never) as Agent
     histories.set(copy, this.#history)
+    requireHooks(copy, this.#history, this.#settings)
     if (this.#settings.isEnforced) guardTools(copy)
     return copy
   }
@@ -103,6 +107,7 @@ export class OpenaiAgentsChat extends LiveChat {
   options<Settings extends object>(
     settings: Settings & OpenaiRunSettings = {} as Settings,
   ): Settings & OpenaiRunHooks {
+    this.#settings.hasOptions = true
     return { ...settings, ...createRunHooks(settings) }
   }
 

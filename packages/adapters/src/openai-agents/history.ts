@@ -57,6 +57,8 @@ const MAX_RESPONSES = 100
 export class TrackedHistory extends ToldHistory<KnownText> {
   /** True if the provider stores the history. */
   isRemote: boolean
+  /** The run whose system prompt was read, until the filter of its options is called. */
+  unfiltered: object | undefined
   readonly #options: RebaseOptions | undefined
   #turn: HistoryPlace | undefined
   #start: string | undefined

@@ -1,3 +1,4 @@
+import { SkillError } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import { joinTexts } from '../live-conversation.ts'
 import type { TrackedHistory } from './history.ts'
@@ -28,6 +29,7 @@ export function createRunHooks(settings: OpenaiRunSettings): OpenaiRunHooks {
     async callModelInputFilter<Item extends OpenaiItem>(call: OpenaiFilterCall<Item>) {
       agent = call.agent
       const history = histories.get(agent)
+      if (history !== undefined) history.unfiltered = undefined
       const modelData =
         history === undefined ? call.modelData : await prepareCall(history, call.modelData, settings, added)
       if (settings.callModelInputFilter === undefined) return modelData
@@ -36,6 +38,22 @@ export function createRunHooks(settings: OpenaiRunSettings): OpenaiRunHooks {
     toolErrorFormatter: async error =>
       (await settings.toolErrorFormatter?.(error as never)) ?? describeUnknownTool(error, agent),
     toolNotFoundBehavior,
+  }
+}
+
+/** Makes an agent fail if it runs without the options: without them, the model gets neither catalog nor notices. */
+export function requireHooks(
+  agent: OpenaiAgent,
+  history: TrackedHistory,
+  chat: { readonly hasOptions?: boolean },
+): void {
+  const getSystemPrompt = agent.getSystemPrompt.bind(agent)
+  // The SDK reads the system prompt right before it calls the filter of the options.
+  agent.getSystemPrompt = async run => {
+    if (chat.hasOptions !== true || history.unfiltered === run)
+      throw new SkillError('INVALID_OPTION', 'the run lacks options; call run(agent, input, chat.options())')
+    history.unfiltered = run
+    return await getSystemPrompt(run)
   }
 }
 

@@ -5,6 +5,7 @@ export interface OpenaiAgent {
   readonly tools: readonly OpenaiTool[]
   // The arguments are `never`, so that agents with every type of context are assignable.
   clone(config: never): unknown
+  getSystemPrompt(runContext: never): Promise<string | undefined>
   getAllTools(runContext: never, tracingParent?: never): Promise<OpenaiTool[]>
 }
 
