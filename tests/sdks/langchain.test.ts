@@ -1,6 +1,7 @@
+import { statSync } from 'node:fs'
 import { type BaseMessage, RemoveMessage } from '@langchain/core/messages'
 import type { ClientTool } from '@langchain/core/tools'
-import { Command, interrupt, MemorySaver, REMOVE_ALL_MESSAGES } from '@langchain/langgraph'
+import { Command, InMemoryStore, interrupt, MemorySaver, REMOVE_ALL_MESSAGES } from '@langchain/langgraph'
 import { type LangChainOptions, langchain } from '@skillstoke/adapters/langchain'
 import type { SkillRuntime } from '@skillstoke/core'
 import { createDeepAgent, type SubAgent } from 'deepagents'
@@ -43,6 +44,7 @@ type Options = Partial<Omit<LangChainOptions<never>, 'tool' | 'z'>>
 interface AgentOptions {
   readonly tools?: ClientTool[]
   readonly checkpointer?: MemorySaver
+  readonly store?: InMemoryStore
 }
 
 const DONE: Reply = { kind: 'text', text: 'Done.' }
@@ -513,6 +515,38 @@ describe('a checkpoint', () => {
     await open().invoke(new Command({ resume: 'Yes.' }), thread())
     expect(requests()[1]?.text).toMatch(/Only read[\s\S]*you loaded strict at/)
     expect(edits).toBe(0)
+  })
+
+  test('refers to the catalog in the store of the agent, and the next process continues with both', async () => {
+    for (let index = 0; index < 100; index++) world.folder.writeSkill(`skill-${index}`)
+    const talk = async (id: string, store?: InMemoryStore): Promise<number> => {
+      const file = world.stateFolder.at(id)
+      const from = requests().length
+      for (const question of ['Begin.', 'Again.']) {
+        skills = await world.createSkills()
+        const agent = create([attach()()], { checkpointer: new FileSaver(file), ...(store && { store }) })
+        world.server.play(load('refund'), DONE)
+        await agent.invoke(ask(question), thread(id))
+      }
+      expect(countBrokenPrefixes(requests().slice(from))).toBe(0)
+      return statSync(file).size
+    }
+    const store = new InMemoryStore()
+    const whole = await talk('whole')
+    expect(await talk('reference', store)).toBeLessThan(whole / 3)
+    expect((await store.search(['skillstoke'])).map(({ key }) => key)).toHaveLength(1)
+  })
+
+  test('whose store lost the catalog begins anew, with the newest catalog', async () => {
+    const file = world.stateFolder.at('threads')
+    const open = () => create([attach()()], { checkpointer: new FileSaver(file), store: new InMemoryStore() })
+    world.server.play(load('refund'), DONE)
+    await open().invoke(ask('Begin.'), thread())
+    world.folder.writeSkill('maps')
+    skills = await world.createSkills()
+    await open().invoke(ask('Again.'), thread())
+    expect(count('Does what maps does. Use it for all about maps.')).toBe(1)
+    expect(loaded()).toEqual(['refund'])
   })
 
   test('a removed question does not repeat a notice', async () => {

@@ -3,6 +3,7 @@
 import type { RebaseOptions, SessionOptions, SkillRuntime, SkillScope } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import type { LangChainGraphState, LangChainMessage } from './langchain/messages.ts'
+import { StoredStarts } from './langchain/starts.ts'
 import type { LangChainThread, LangChainUpdate } from './langchain/thread.ts'
 import { type LangChainRuntime, LangChainThreads, taskOf } from './langchain/threads.ts'
 import {
@@ -41,6 +42,13 @@ interface ModelRequest {
 /** A hook of LangChain that may change the state of the graph. */
 type Hook = (state: LangChainGraphState, runtime: LangChainRuntime) => Promise<LangChainUpdate | undefined>
 
+/** The conversation of a hook, with the state of the graph and the name of the step. */
+interface Entered {
+  readonly state: LangChainGraphState
+  readonly thread: LangChainThread
+  readonly step: string
+}
+
 /** A middleware for `createAgent` and `createDeepAgent`. */
 export interface LangChainMiddleware<Tool> {
   readonly name: 'skillstoke'
@@ -60,7 +68,7 @@ export interface LangChainMiddleware<Tool> {
  * agent and each subagent, with the scope of that agent. An agent sees the skills that this scope, the scope of the
  * factory and the scope of its parent include. The middleware adds the catalog to the system prompt, adds the skill
  * tools, and adds changes of skills to the messages before the next model call. The checkpoint of a thread contains the
- * state of its conversation.
+ * state of its conversation; with a `store`, it contains only a reference to the catalog.
  * @throws {SkillError} CLOSED, INVALID_OPTION
  *
  * @example
@@ -84,21 +92,28 @@ export function langchain<Tool>(
   { tool, z, rebase, ...options }: LangChainOptions<Tool>,
 ): (agent?: { readonly scope?: SkillScope }) => LangChainMiddleware<Tool> {
   const threads = new LangChainThreads(skills, options, rebase)
+  const starts = new StoredStarts()
   return ({ scope } = {}) => {
-    const at = (runtime: LangChainRuntime, state: LangChainGraphState): LangChainThread =>
-      threads.at(runtime, state, scope)
+    const enter = async (given: LangChainGraphState, runtime: LangChainRuntime): Promise<Entered> => {
+      const state = await starts.recall(given, runtime.store)
+      return { state, thread: threads.at(runtime, state, scope), step: taskOf(runtime) }
+    }
+    /** Creates a hook whose update goes into the graph's state. */
+    const hook =
+      (update: (entered: Entered, runtime: LangChainRuntime) => Promise<LangChainUpdate | undefined>): Hook =>
+      async (state, runtime) =>
+        await starts.keep(await update(await enter(state, runtime), runtime), runtime.store)
     const tools = toLangChainTools(
       skills.tools(defined({ skillToolName: options.skillToolName })),
       tool,
       async (definition, input, runtime) => {
-        const thread = at(runtime, runtime.state as LangChainGraphState)
-        return await thread.callTool(definition, input, taskOf(runtime), runtime)
+        const { state, thread, step } = await enter(runtime.state as LangChainGraphState, runtime)
+        return await thread.callTool(definition, input, step, { ...runtime, state })
       },
     )
     const wrapToolCall: LangChainWrapper<LangChainToolRequest> = async (request, handler) => {
-      const { state, runtime, toolCall } = request
-      const refusal = await at(runtime, state).checkTool(state, taskOf(runtime), toolCall)
-      return await gateCall(request, handler, refusal, tool)
+      const { state, thread, step } = await enter(request.state, request.runtime)
+      return await gateCall(request, handler, await thread.checkTool(state, step, request.toolCall), tool)
     }
     return {
       name: 'skillstoke',
@@ -107,22 +122,22 @@ export function langchain<Tool>(
         _skillstokeTold: z.any() as never,
       }) as undefined,
       tools,
-      beforeAgent: async (state, runtime) => await at(runtime, state).begin(state, taskOf(runtime)),
-      beforeModel: async (state, runtime) => await at(runtime, state).prepare(state, taskOf(runtime)),
+      beforeAgent: hook(async ({ state, thread, step }) => await thread.begin(state, step)),
+      beforeModel: hook(async ({ state, thread, step }) => await thread.prepare(state, step)),
       async wrapModelCall(request, handler) {
-        const { state, messages, runtime, systemMessage } = request
-        const thread = at(runtime, state)
+        const { messages, systemMessage } = request
+        const { state, thread, step } = await enter(request.state, request.runtime)
         assertNoClash(thread.session, namesOf(request.tools, tools))
-        const text = await thread.system(state, messages, taskOf(runtime))
+        const text = await thread.system(state, messages, step)
         if (text === '') return await handler(request)
         const separator = systemMessage.text === '' ? '' : '\n\n'
         return await handler({ ...request, systemMessage: systemMessage.concat(separator + text) })
       },
-      async afterAgent(state, runtime) {
-        const update = await at(runtime, state).finish(state, taskOf(runtime))
+      afterAgent: hook(async ({ state, thread, step }, runtime) => {
+        const update = await thread.finish(state, step)
         threads.end(runtime, state)
         return update
-      },
+      }),
       ...(options.allowedTools === 'enforce' && { wrapToolCall }),
     }
   }

@@ -3,11 +3,14 @@ import { defined } from '@skillstoke/core/internal'
 import { intersectScopes } from '../live-conversation.ts'
 import { RecentMap } from '../recent-map.ts'
 import type { LangChainGraphState } from './messages.ts'
+import type { LangChainStore } from './starts.ts'
 import { LangChainThread } from './thread.ts'
 
 /** The part of LangChain's runtime that the adapter uses. */
 export interface LangChainRuntime {
   readonly configurable?: Readonly<Record<string, unknown>> | undefined
+  /** The store of the agent, if the host gave it one. */
+  readonly store?: LangChainStore | undefined
 }
 
 /** The options of the sessions that the conversations of one factory share. */
