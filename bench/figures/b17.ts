@@ -2,7 +2,13 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { type AiSdkChat, aiSdk } from '@skillstoke/adapters/ai-sdk'
-import { createSkillRuntime, type DeliveryMode, type SkillRuntime } from '@skillstoke/core'
+import {
+  type CatalogFormatName,
+  createSkillRuntime,
+  type DeliveryMode,
+  renderCatalog,
+  type SkillRuntime,
+} from '@skillstoke/core'
 import { directory } from '@skillstoke/core/node'
 import { generateText, jsonSchema, type ModelMessage, stepCountIs, type ToolSet, tool } from 'ai'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
@@ -36,6 +42,7 @@ interface Outcome {
 /** Measures prefix, tokens and cost of one conversation of 200 turns, during which 40 edits of skills happen. */
 export async function* b17(): AsyncGenerator<Figure> {
   const outcomes: Partial<Record<Mode, Outcome>> = {}
+  yield await measureCatalog()
   for (const mode of ['append', 'rebuild', 'silent', 'pinned', 'repeat'] as const)
     outcomes[mode] = await converse(mode)
   const { append, ...others } = outcomes
@@ -76,6 +83,19 @@ export async function* b17(): AsyncGenerator<Figure> {
     'stated',
     each => each.anthropic.cost / 1_000,
   )
+}
+
+/** Measures the tokens of the catalog, which every request contains. */
+async function measureCatalog(): Promise<Figure> {
+  using tree = await Tree.make(SKILLS)
+  await using skills = await createSkillRuntime({ sources: [directory(tree.path)] })
+  const tokensOf = (format: CatalogFormatName): number =>
+    renderCatalog(skills.current.list(), { format, countTokens, maxTokens: 100_000 }).tokens
+  return {
+    ...{ id: 'B17', what: 'tokens of the catalog', n: SKILLS, unit: 'count', target: 'stated' },
+    value: both(tokensOf('agentskills-tool-xml')),
+    peers: { 'with locations': tokensOf('agentskills-xml'), 'one line a skill': tokensOf('markdown') },
+  }
 }
 
 function both(value: number): Figure['value'] {

@@ -90,7 +90,7 @@ export const POLICIES = [
     id: 'P15',
     kind: 'policy',
     behaviour:
-      '`catalog.format` is `agentskills-xml` (default), `pai-xml`, `markdown`, `lines` (used over MCP), a function or `none`. The text is escaped, sorted by name and limited by a budget. The preset `pai` uses `pai-xml`.',
+      '`catalog.format` is `agentskills-tool-xml` (default; `agentskills-xml` adds locations), `pai-xml`, `markdown`, `lines` (used over MCP), a function or `none`. The text is escaped, sorted by name and limited by a budget. The preset `pai` uses `pai-xml`.',
   },
   {
     id: 'P16',

@@ -3,7 +3,7 @@ import { NO_SETTLE } from '@skillstoke/core/source'
 import { generateText, jsonSchema, type ModelMessage, stepCountIs, tool } from 'ai'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ScriptedAnswer, ScriptedModel } from '../../../../tests/fixtures/scripted-model.ts'
-import { type AiSdkChat, aiSdk } from '../ai-sdk.ts'
+import { type AiSdkChat, type AiTool, aiSdk } from '../ai-sdk.ts'
 import type { AiMessage } from './turn.ts'
 
 let source: MemorySource
@@ -40,7 +40,8 @@ const send = async (messages: readonly AiMessage[]) => {
 /** Sends the messages of a page, and loads a skill in the request. Returns the messages with the loaded skill. */
 const load = async (messages: readonly AiMessage[], name: string, toolCallId: string) => {
   const sent = await send(messages)
-  const output = await sent.call.tools['skill']?.execute({ name }, { toolCallId })
+  const { skill } = sent.call.tools as unknown as Record<string, AiTool>
+  const output = await skill?.execute({ name }, { toolCallId })
   expect(output).toMatchObject({ isError: false })
   return [...sent.messages, toolResult(toolCallId)]
 }

@@ -24,14 +24,12 @@ const HINT = 'Call the skill tool with a few words to search the rest.'
  * configuration schema and the TypeScript type of a format name are derived from this table.
  */
 export const CATALOG_FORMATS = {
-  /** The block of agentskills.io. */
+  /** The block of agentskills.io for agents that load skills with a tool: without locations. */
+  'agentskills-tool-xml': (skills: readonly Skill[], omitted: number): string =>
+    renderStandardBlock(skills.map(renderToolEntry), omitted),
+  /** The block of agentskills.io for agents that read the files themselves: with the location of each SKILL.md. */
   'agentskills-xml': (skills: readonly Skill[], omitted: number): string =>
-    joinLines(
-      '<available_skills>',
-      ...skills.map(renderStandardEntry),
-      omitted > 0 && `<omitted count="${omitted}">${HINT}</omitted>`,
-      '</available_skills>',
-    ),
+    renderStandardBlock(skills.map(renderStandardEntry), omitted),
   /** The block that the pai SDK writes. This format includes usage instructions for the model. */
   'pai-xml': (skills: readonly Skill[], omitted: number): string =>
     joinLines(
@@ -95,12 +93,20 @@ function uriOf({ name }: Skill): string {
   return `skill://${encodeURIComponent(name)}`
 }
 
-const renderStandardEntry = remember(skill => {
-  const name = escapeText(skill.name)
-  const description = escapeText(skill.description)
-  const location = escapeText(locationOf(skill))
-  return `<skill>\n<name>${name}</name>\n<description>${description}</description>\n<location>${location}</location>\n</skill>`
-})
+function renderStandardBlock(entries: readonly string[], omitted: number): string {
+  const rest = omitted > 0 && `<omitted count="${omitted}">${HINT}</omitted>`
+  return joinLines('<available_skills>', ...entries, rest, '</available_skills>')
+}
+
+const renderToolEntry = remember(skill => renderElement(skill))
+
+const renderStandardEntry = remember(skill =>
+  renderElement(skill, `<location>${escapeText(locationOf(skill))}</location>\n`),
+)
+
+function renderElement({ name, description }: Skill, location = ''): string {
+  return `<skill>\n<name>${escapeText(name)}</name>\n<description>${escapeText(description)}</description>\n${location}</skill>`
+}
 
 const renderPaiEntry = remember(
   skill =>

@@ -29,10 +29,14 @@ function skill(name: string, description = `Does ${name}.`): Skill {
 }
 
 describe('renderCatalog()', () => {
-  test('returns the XML of agentskills.io, or an empty text if there are no skills', () => {
-    expect(renderCatalog([skill('pdf', 'Reads "PDF" & <more>.')]).text).toBe(
-      '<available_skills>\n<skill>\n<name>pdf</name>\n<description>Reads &quot;PDF&quot; &amp; &lt;more&gt;.</description>\n' +
-        '<location>skill://pdf/SKILL.md</location>\n</skill>\n</available_skills>',
+  test('returns the XML of agentskills.io, with locations if wanted, or an empty text if there are no skills', () => {
+    const skills = [skill('pdf', 'Reads "PDF" & <more>.')]
+    const entry =
+      '<skill>\n<name>pdf</name>\n<description>Reads &quot;PDF&quot; &amp; &lt;more&gt;.</description>\n'
+    const toXml = (text: string): string => `<available_skills>\n${text}</skill>\n</available_skills>`
+    expect(renderCatalog(skills).text).toBe(toXml(entry))
+    expect(renderCatalog(skills, { format: 'agentskills-xml' }).text).toBe(
+      toXml(`${entry}<location>skill://pdf/SKILL.md</location>\n`),
     )
     expect(renderCatalog([]).text).toBe('')
   })
@@ -45,7 +49,7 @@ describe('renderCatalog()', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(nasty, nasty), { minLength: 1, maxLength: 5 }), pairs => {
         const skills = pairs.map(([name, description]) => skill(name, description))
-        const { text } = renderCatalog(skills, { maxTokens: 1_000_000 })
+        const { text } = renderCatalog(skills, { maxTokens: 1_000_000, format: 'agentskills-xml' })
         expect(text.match(/<\/available_skills>/g)).toHaveLength(1)
         expect(text.match(/^<skill>$/gm)).toHaveLength(skills.length)
         expect(text.split('\n')).toHaveLength(2 + 5 * skills.length)
@@ -93,7 +97,7 @@ describe('renderCatalog()', () => {
     expect(counted).toBeLessThan(20 * text.length)
     for (const maxTokens of [0, 1, 100, 2_500, 4_000, 170_000]) {
       // renderCatalog() first calls a custom format with all skills.
-      const format = CATALOG_FORMATS['agentskills-xml']
+      const format = CATALOG_FORMATS['agentskills-tool-xml']
       expect(renderCatalog(skills, { maxTokens })).toEqual(renderCatalog(skills, { maxTokens, format }))
     }
   })

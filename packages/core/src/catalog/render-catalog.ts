@@ -14,7 +14,7 @@ export type TokenCounter = (text: string) => number
 export const approximateTokens: TokenCounter = text => Math.ceil(text.length / 4)
 
 export interface CatalogOptions {
-  /** The format of the catalog: a known format or a function. @default 'agentskills-xml' */
+  /** The format of the catalog: a known format or a function. @default 'agentskills-tool-xml' */
   readonly format?: CatalogFormatName | CatalogFormat
   /**
    * Maximum tokens of the whole catalog. The names of skills that do not fit this budget are returned as `omitted`.
@@ -33,7 +33,7 @@ export const CATALOG_OPTIONS: KnownOptions<CatalogOptions> = {
 
 /** The default catalog. Its budget is two percent of a context of 200,000 tokens. */
 export const DEFAULT_CATALOG: { readonly format: CatalogFormatName; readonly maxTokens: number } = {
-  format: 'agentskills-xml',
+  format: 'agentskills-tool-xml',
   maxTokens: 4_000,
 }
 

@@ -457,13 +457,16 @@ describe('catalog.format', () => {
   }
 
   test(`catalog.format is the XML of agentskills.io by default, with escaped values ${verifies('P15', 'PAI-B03')}`, async () => {
-    expect(await render({})).toBe(
+    const toXml = (...locations: readonly string[]): string =>
       [
         '<available_skills>',
-        '<skill>\n<name>b</name>\n<description>Does b.</description>\n<location>skill://b/SKILL.md</location>\n</skill>',
-        '<skill>\n<name>pdf</name>\n<description>Reads &lt;/skill&gt; &amp; more.</description>\n<location>skill://pdf/SKILL.md</location>\n</skill>',
+        `<skill>\n<name>b</name>\n<description>Does b.</description>\n${locations[0] ?? ''}</skill>`,
+        `<skill>\n<name>pdf</name>\n<description>Reads &lt;/skill&gt; &amp; more.</description>\n${locations[1] ?? ''}</skill>`,
         '</available_skills>',
-      ].join('\n'),
+      ].join('\n')
+    expect(await render({})).toBe(toXml())
+    expect(await render({ format: 'agentskills-xml' })).toBe(
+      toXml('<location>skill://b/SKILL.md</location>\n', '<location>skill://pdf/SKILL.md</location>\n'),
     )
   })
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
 import { afterEach, describe, expect, test } from 'vitest'
 import { InProcessEventBus } from '../events/event-bus.ts'
-import { createSkillRuntime, MemorySource } from '../index.ts'
+import { createSkillRuntime, MemorySource, renderCatalog } from '../index.ts'
 import { directory, NodeFileSystem } from '../node-entry.ts'
 import {
   adaptFileSystem,
@@ -267,7 +267,9 @@ describe('another machine', () => {
     })
     await using skills = await createSkillRuntime({ sources: [source] })
     expect(skills.current.get('pdf').directory).toBe('C:\\work\\skills\\pdf')
-    expect(skills.catalog().text).toContain('<location>C:\\work\\skills\\pdf\\SKILL.md</location>')
+    expect(renderCatalog(skills.current.list(), { format: 'agentskills-xml' }).text).toContain(
+      '<location>C:\\work\\skills\\pdf\\SKILL.md</location>',
+    )
     expect(seen.filter(path => path.includes('/'))).toEqual([])
   })
 })
