@@ -77,11 +77,11 @@ function copy<T>(value: T): T {
 export const aiSdkPageHarness: Harness = {
   name: 'ai 7, useChat',
   limits: { compaction: 'A page keeps all its messages.', overlap: ONE_TURN },
-  async open(world, { scope }) {
+  async open(world, { scope, commandTools = false }) {
     const skills = await world.createSkills()
     const file = world.stateFolder.at('page.json')
     const stored = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Stored) : undefined
-    const options = { id: 'chat-1', instructions: 'You help.', ...(scope && { scope }) }
+    const options = { id: 'chat-1', instructions: 'You help.', commandTools, ...(scope && { scope }) }
     const chat = aiSdk<ModelMessage>(skills, { ...options, ...(stored && { resume: stored.state }) })
     const page = new Page(world, chat, stored?.messages)
     return {

@@ -25,7 +25,10 @@ function createHarness(
 ): Harness {
   return { name, limits: { overlap: ONE_TURN }, open }
 
-  async function open(world: World, { scope }: HarnessOptions): Promise<HarnessConversation> {
+  async function open(
+    world: World,
+    { scope, commandTools = false }: HarnessOptions,
+  ): Promise<HarnessConversation> {
     const skills = await world.createSkills()
     const file = world.stateFolder.at('chat.json')
     const resume = existsSync(file)
@@ -37,6 +40,7 @@ function createHarness(
     const options = {
       id: 'chat-1',
       instructions: 'You help.',
+      commandTools,
       ...(scope && { scope }),
       ...(resume && { resume }),
     }

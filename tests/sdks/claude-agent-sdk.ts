@@ -59,12 +59,13 @@ export function createOptions(world: World): Options {
     systemPrompt: 'You help.',
     mcpServers: { host: createHostServer(world) },
     agents: { researcher: { description: 'Researches.', prompt: RESEARCHER, tools: ['mcp__host__edit'] } },
-    allowedTools: ['Agent', 'mcp__host__edit', 'mcp__skills__run_skill_command'],
+    allowedTools: ['Agent', 'mcp__host__edit', 'mcp__skills__run_skill_command', 'mcp__skills__refund__tell'],
     // The scenarios call the tools by their names without the name of the server.
     toolAliases: {
       edit: 'mcp__host__edit',
       skill: 'mcp__skills__skill',
       run_skill_command: 'mcp__skills__run_skill_command',
+      refund__tell: 'mcp__skills__refund__tell',
     },
   }
 }
@@ -183,11 +184,17 @@ export function planDelegation(): RelayPlan {
 export const claudeAgentHarness: Harness = {
   name: '@anthropic-ai/claude-agent-sdk 0.3.331',
   limits: { overlap: ONE_TURN },
-  async open(world, { scope }) {
+  async open(world, { scope, commandTools = false }) {
     const skills = await world.createSkills()
     const agents = { researcher: { exclude: ['secret'] } }
     const store = createStore(world)
-    const live = await claudeAgent(skills, { id: 'chat-1', agents, store, ...(scope && { scope }) })
+    const live = await claudeAgent(skills, {
+      id: 'chat-1',
+      agents,
+      store,
+      commandTools,
+      ...(scope && { scope }),
+    })
     const turns: Turn[] = []
     let resumed: Partial<Options> = {}
     return {

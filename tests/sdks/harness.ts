@@ -18,6 +18,8 @@ export interface Harness {
 export interface HarnessOptions {
   /** The skills that the conversation may see. @default all */
   readonly scope?: SkillScope
+  /** Whether the commands of loaded skills become tools. Only scenarios with scripts set it. @default false */
+  readonly commandTools?: boolean
 }
 
 /** A conversation with an agent whose model is the server of the world. The agent also has the host tool `edit`. */
@@ -55,6 +57,7 @@ export const SCENARIO_NAMES = [
   'removed',
   'broken save',
   'script edited',
+  'commands',
   'scope',
   'subagent',
   'failed call',

@@ -73,9 +73,9 @@ export const cachePrompts = anthropicPromptCachingMiddleware as unknown as () =>
 function createHarness(kind: Kind): Harness {
   return {
     name: kind.name,
-    async open(world, { scope }) {
+    async open(world, { scope, commandTools = false }) {
       const skills = await world.createSkills()
-      const skillstoke = langchain(skills, { tool, z, ...(scope && { scope }) })
+      const skillstoke = langchain(skills, { tool, z, commandTools, ...(scope && { scope }) })
       const parts = {
         ...{ model: kind.createModel(world), tools: [createEditTool(world)], systemPrompt: 'You help.' },
         checkpointer: new FileSaver(world.stateFolder.at('threads')),

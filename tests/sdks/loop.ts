@@ -100,13 +100,13 @@ function createHarness<Message, Request, Answer>({
   return {
     name,
     limits: { overlap: ONE_TURN },
-    async open(world, { scope }) {
+    async open(world, { scope, commandTools = false }) {
       const skills = await world.createSkills()
       const file = world.stateFolder.at('chat.json')
       const resume = existsSync(file)
         ? (JSON.parse(readFileSync(file, 'utf8')) as LoopState<Message>)
         : undefined
-      const options = { ...(scope && { scope }), tools: [toLoopTool(world.edit)] }
+      const options = { commandTools, ...(scope && { scope }), tools: [toLoopTool(world.edit)] }
       const start = (id: string, state = resume): LoopConversation<Message, Request, Answer> =>
         open(skills, { ...options, id, instructions: 'You help.', ...(state && { resume: state }) })
       let chat = start('chat-1')

@@ -106,10 +106,10 @@ function toOptions(thread: string, options: CallOptions = {}) {
 
 async function openConversation(
   world: World,
-  { scope }: HarnessOptions,
+  { scope, commandTools = false }: HarnessOptions,
   method: 'generate' | 'stream',
 ): Promise<HarnessConversation> {
-  const process = await MastraProcess.start(world, scope && { scope })
+  const process = await MastraProcess.start(world, { commandTools, ...(scope && { scope }) })
   const { live, memory } = process
   const agent = process.createAgent()
   const helper = process.createAgent({}, live.child({ scope: { exclude: ['secret'] } }))

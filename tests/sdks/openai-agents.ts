@@ -104,12 +104,13 @@ function createHarness(name: string, createModel: CreateModel, isStreamed: boole
   return {
     name,
     limits: { overlap: ONE_TURN },
-    async open(world, { scope }) {
+    async open(world, { scope, commandTools = false }) {
       const skills = await world.createSkills()
       const file = world.stateFolder.at('chat.json')
       const stored = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Stored) : undefined
       const chat = openaiAgents(skills, {
         id: 'chat-1',
+        commandTools,
         ...(scope && { scope }),
         ...(stored && { resume: stored.state }),
       })

@@ -7,7 +7,7 @@ import type { Harness } from './harness.ts'
 export const referenceAgentHarness: Harness = {
   name: '@skillstoke/agent',
   limits: { subagent: 'The agent has no subagents.' },
-  async open(world, { scope }) {
+  async open(world, { scope, commandTools = false }) {
     const skills = await world.createSkills()
     const store = await openConversationStore(world.stateFolder.at('conversations.sqlite'))
     const { description, run } = world.edit
@@ -18,6 +18,7 @@ export const referenceAgentHarness: Harness = {
       instructions: 'You help.',
       tools: { edit: tool({ description, inputSchema: z.object({}), execute: run }) },
       maxRetries: 0,
+      commandTools,
       ...(scope && { scope }),
     })
     let chat = agent.conversation('chat-1')

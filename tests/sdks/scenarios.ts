@@ -68,6 +68,24 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
     return { ...finding, follows: isLive }
   },
 
+  async commands(world, open) {
+    world.folder.write('refund/scripts/tell.js', moduleOf('ALPHA'))
+    await using chat = await open({ commandTools: true })
+    if (chat.canRunScripts !== true) return undefined
+    const { requests } = world.server
+    await say(world, chat, [load(chat, 'refund'), EDIT, DONE])
+    const before = requests.length
+    await say(world, chat, [{ kind: 'call', name: 'refund__tell', input: {} }, DONE])
+    const turn = requests.slice(before)
+    const hasTool = ({ parts: [tools] }: ModelRequest): boolean => tools?.includes('refund__tell') === true
+    const isConstant = turn.every(hasTool) && !requests.slice(0, before).some(hasTool)
+    const withoutTools = requests.map(request => ({ ...request, parts: request.parts.slice(1) }))
+    return {
+      follows: turn.length === 2 && isConstant && count(turn.at(-1), 'ALPHA') === 1,
+      keepsPrefix: countBrokenPrefixes(turn) + countBrokenPrefixes(withoutTools) === 0,
+    }
+  },
+
   async scope(world, open) {
     await using chat = await open({ scope: { exclude: ['secret*'] } })
     await say(

@@ -53,11 +53,12 @@ function createHarness(name: string, createModel: (world: World) => sdk.Model): 
   return {
     name,
     limits: { overlap: ONE_TURN },
-    async open(world, { scope }) {
+    async open(world, { scope, commandTools = false }) {
       const skills = await world.createSkills()
       const live: StrandsPlugin<sdk.ToolResultBlock> = strands(skills, {
         sdk,
         id: 'chat-1',
+        commandTools,
         ...(scope && { scope }),
       })
       const model = createModel(world)

@@ -109,6 +109,8 @@ interface AiUiCall<Message extends AiMessage, Steering extends AiSteering, Tools
 export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   readonly #live: LiveConversation
   readonly #skillTools: Readonly<Record<string, AiTool>>
+  /** The commands of loaded skills, which stay the same within a turn. */
+  #commandTools: Readonly<Record<string, AiTool>> | undefined
   #messages: readonly Message[]
   /** Present after the first call of `ui()`. */
   #page: PageHistory | undefined
@@ -146,7 +148,9 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     prompt: string | readonly Message[],
     settings: AiTurnSettings<Tools> = {},
   ): Promise<AiTurnCall<Message, NoInfer<Tools>>> {
-    this.#live.beginTurn(typeof prompt === 'string' || prompt.some(({ role }) => role === 'user'))
+    const isNew = typeof prompt === 'string' || prompt.some(({ role }) => role === 'user')
+    this.#live.beginTurn(isNew)
+    this.#readCommands(isNew)
     const asked = typeof prompt === 'string' ? (await this.session.expandSlash(prompt)).text : prompt
     const messages = [...this.#messages, ...this.#toMessages(asked)]
     const turn = new AiTurn<Message>(messages.length)
@@ -173,7 +177,11 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     return {
       instructions: system,
       system,
-      tools: { ...withGate(own, this.session), ...this.#skillTools } as unknown as Tools,
+      tools: {
+        ...withGate(own, this.session),
+        ...this.#skillTools,
+        ...this.#commandTools,
+      } as unknown as Tools,
       providerOptions: withCacheBreakpoint(providerOptions),
     }
   }
@@ -210,7 +218,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   ): Promise<AiUiCall<Message, Steering, NoInfer<Tools>>> {
     this.#page ??= new PageHistory(this.session)
     const page = this.#page
-    page.followPage(messages)
+    this.#readCommands(page.followPage(messages))
     const steer = async (): Promise<void> => {
       const notice = await page.takePageNotice()
       // The promise resolves when the message reaches the model, so it must not delay the step that delivers it.
@@ -284,6 +292,11 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */
   child(options: LiveChildOptions): AiSdkChat<Message> {
     return new AiSdkChat<Message>(this.#live.child(options))
+  }
+
+  /** Reads the commands at the start of a turn. A process that continues a turn reads them, too. */
+  #readCommands(isNew: boolean): void {
+    if (isNew || this.#commandTools === undefined) this.#commandTools = toAiTools(this.session.commandTools())
   }
 
   /** Returns messages as they are, and a text as a message of the user. */

@@ -8,6 +8,7 @@ import {
   SkillError,
   type SkillRuntime,
   type SkillScope,
+  type ToolDefinition,
   type ToolResult,
 } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
@@ -74,7 +75,9 @@ export class ClaudeAgent extends LiveChat {
   readonly #settings: ClaudeAgentSettings
   readonly #agents: ClaudeAgents
   /** What the options of each query contain. A compaction does not change the catalog in the system prompt. */
-  readonly #own: Omit<OwnOptions, 'sessionId' | 'isFork'>
+  readonly #own: Omit<OwnOptions, 'sessionId' | 'isFork' | 'tools'>
+  /** The commands of loaded skills, which stay the same within a query. */
+  #commands: readonly ToolDefinition[] = []
   #sessionId: string | undefined
   /** True until Claude Code has copied the session. */
   #isFork: boolean
@@ -96,10 +99,11 @@ export class ClaudeAgent extends LiveChat {
       isEnforced,
       save,
     })
-    const server = new SkillServer(tools, async call => await this.#execute(call))
+    const listTools = (): readonly ToolDefinition[] => [...tools, ...this.#commands]
+    const server = new SkillServer(listTools, async call => await this.#execute(call))
     this.#settings = settings
     this.#agents = agents
-    this.#own = { catalog, server, tools, scopes, hooks }
+    this.#own = { catalog, server, scopes, hooks }
     this.#sessionId = stored?.sessionId
     this.#isFork = isFork
   }
@@ -120,7 +124,9 @@ export class ClaudeAgent extends LiveChat {
         'INVALID_OPTION',
         'forkSession is true; call fork(), and pass the options of the fork',
       )
-    const own: OwnOptions = { ...this.#own, sessionId: this.#sessionId, isFork: this.#isFork }
+    this.#commands = this.session.commandTools()
+    const tools = [...this.session.tools, ...this.#commands]
+    const own: OwnOptions = { ...this.#own, tools, sessionId: this.#sessionId, isFork: this.#isFork }
     return mergeOptions(yours ?? ({} as Yours), own)
   }
 
@@ -142,9 +148,10 @@ export class ClaudeAgent extends LiveChat {
     const caller = toolUseId === undefined ? main : this.#agents.findCaller(toolUseId)
     if (caller === undefined) return { text: UNKNOWN_CALLER, isError: true }
     const { session } = caller.live
-    const tool = session.tools.find(each => each.name === name)
+    const tools = caller === main ? [...session.tools, ...this.#commands] : session.tools
+    const tool = tools.find(each => each.name === name)
     if (tool !== undefined) return await tool.execute(input, { signal, callId: toolUseId })
-    const names = session.tools.map(each => each.name)
+    const names = tools.map(each => each.name)
     return { text: session.describeUnknownTool(name, names), isError: true }
   }
 

@@ -1,6 +1,12 @@
 // `@skillstoke/adapters/langchain`: live skills in agents of LangChain and deepagents.
 
-import type { RebaseOptions, SessionOptions, SkillRuntime, SkillScope } from '@skillstoke/core'
+import type {
+  RebaseOptions,
+  SessionOptions,
+  SkillRuntime,
+  SkillScope,
+  ToolDefinition,
+} from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import type { LangChainGraphState, LangChainMessage } from './langchain/messages.ts'
 import { StoredStarts } from './langchain/starts.ts'
@@ -59,7 +65,7 @@ export interface LangChainMiddleware<Tool> {
   readonly beforeModel: Hook
   readonly wrapModelCall: LangChainWrapper<ModelRequest>
   readonly afterAgent: Hook
-  /** Present only with `allowedTools: 'enforce'`. */
+  /** Present only with `allowedTools: 'enforce'` or `commandTools`. */
   readonly wrapToolCall?: LangChainWrapper<LangChainToolRequest>
 }
 
@@ -113,8 +119,16 @@ export function langchain<Tool>(
     )
     const wrapToolCall: LangChainWrapper<LangChainToolRequest> = async (request, handler) => {
       const { state, thread, step } = await enter(request.state, request.runtime)
-      return await gateCall(request, handler, await thread.checkTool(state, step, request.toolCall), tool)
+      const command = thread.commands.find(({ name }) => name === request.toolCall.name)
+      const call = command === undefined ? request : { ...request, tool: toCommandTool(command) }
+      return await gateCall(call, handler, await thread.checkTool(state, step, request.toolCall), tool)
     }
+    const toCommandTool = (definition: ToolDefinition): object =>
+      toLangChainTools([definition], tool, async (_, input, { toolCallId: callId, signal, writer }) => {
+        const answer = await definition.execute(input, { signal, callId, onProgress: writer ?? undefined })
+        const { text, ...artifact } = answer
+        return [text, artifact]
+      })[0] as object
     return {
       name: 'skillstoke',
       stateSchema: z.object({
@@ -129,16 +143,17 @@ export function langchain<Tool>(
         const { state, thread, step } = await enter(request.state, request.runtime)
         assertNoClash(thread.session, namesOf(request.tools, tools))
         const text = await thread.system(state, messages, step)
-        if (text === '') return await handler(request)
+        const all = { ...request, tools: [...request.tools, ...thread.commands.map(toCommandTool)] }
+        if (text === '') return await handler(all)
         const separator = systemMessage.text === '' ? '' : '\n\n'
-        return await handler({ ...request, systemMessage: systemMessage.concat(separator + text) })
+        return await handler({ ...all, systemMessage: systemMessage.concat(separator + text) })
       },
       afterAgent: hook(async ({ state, thread, step }, runtime) => {
         const update = await thread.finish(state, step)
         threads.end(runtime, state)
         return update
       }),
-      ...(options.allowedTools === 'enforce' && { wrapToolCall }),
+      ...((options.allowedTools === 'enforce' || options.commandTools === true) && { wrapToolCall }),
     }
   }
 }

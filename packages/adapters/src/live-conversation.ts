@@ -34,6 +34,7 @@ const KNOWN_OPTIONS: KnownOptions<LiveOptions> = {
   applyAt: true,
   allowedTools: true,
   skillToolName: true,
+  commandTools: true,
   describeUnknownSkill: true,
   resume: true,
   conversation: true,

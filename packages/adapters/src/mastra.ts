@@ -128,8 +128,10 @@ export class MastraSkills {
     requestContext?.set(SESSION_KEY, session.id)
     const systemMessages = hideParent(step, session.parent)
     await run.prepare(messageList, sendSignal)
+    run.commands ??= session.commandTools().map(tool => toMastraTool(tool, this.#sessions))
+    const commands = Object.fromEntries(run.commands.map(tool => [tool.id, tool]))
     return {
-      ...(tools && { tools: this.#withGate(tools, session) }),
+      ...(tools && { tools: { ...this.#withGate(tools, session), ...commands } }),
       ...defined({ systemMessages }),
       providerOptions: withCacheBreakpoint(providerOptions) as never,
     }

@@ -13,6 +13,7 @@ import type {
   OpenaiItem,
   OpenaiRunHooks,
   OpenaiRunSettings,
+  OpenaiTool,
   OpenaiUserMessage,
 } from './openai-agents/sdk.ts'
 import { guardTools, toFunctionTool } from './openai-agents/tools.ts'
@@ -69,6 +70,8 @@ export class OpenaiAgentsChat extends LiveChat {
   readonly #settings: ChatSettings
   readonly #history: TrackedHistory
   readonly #tools: readonly object[]
+  /** The commands of loaded skills, which stay the same within a run. */
+  readonly #commands = new WeakMap<object, readonly OpenaiTool[]>()
 
   /** Use `openaiAgents()` or `child()`. */
   constructor(session: SkillSession, settings: ChatSettings, state?: HistoryState) {
@@ -95,6 +98,11 @@ export class OpenaiAgentsChat extends LiveChat {
     )
     const copy = agent.clone({ tools: [...agent.tools, ...this.#tools] } as never) as Agent
     histories.set(copy, this.#history)
+    const getAllTools = copy.getAllTools.bind(copy)
+    copy.getAllTools = async (run, ...rest) => [
+      ...(await getAllTools(run, ...rest)),
+      ...this.#readCommands(run),
+    ]
     requireHooks(copy, this.#history, this.#settings)
     if (this.#settings.isEnforced) guardTools(copy)
     return copy
@@ -127,6 +135,12 @@ export class OpenaiAgentsChat extends LiveChat {
   /** Returns the state to store with the history, as a JSON value. */
   state(): OpenaiAgentsState {
     return this.#history.state()
+  }
+
+  #readCommands(run: object): readonly OpenaiTool[] {
+    const commands = this.#commands.get(run) ?? this.session.commandTools().map(toFunctionTool)
+    this.#commands.set(run, commands)
+    return commands
   }
 
   /** Opens the conversation of a subagent. The subagent sees the skills that both scopes include. */

@@ -92,6 +92,8 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
   /** The catalog that is in the system prompt of the agent. */
   #catalog = ''
   readonly #told: ToldHistory<StoredText>
+  /** The names of the tools that are commands of loaded skills. */
+  #commands: readonly string[] = []
   /** What tools returned since the last model call. The SDK may drop their answers. */
   #answers: readonly Omit<StoredText, 'characters'>[] = []
   /** The `trackingId` of the first message; empty if there is none. */
@@ -151,6 +153,15 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
     if (isNew || JSON.stringify(stored) !== this.#saved) await this.#restore(isNew ? undefined : stored)
     this.#isStart = true
     this.#putCatalog(agent)
+    this.#offerCommands(agent)
+  }
+
+  /** Replaces the tools of commands. They stay the same within an invocation. */
+  #offerCommands({ toolRegistry }: StrandsAgent): void {
+    for (const name of this.#commands) toolRegistry.remove(name)
+    const tools = this.session.commandTools().map(tool => toStrandsTool(tool, this.#settings.sdk))
+    for (const tool of tools) toolRegistry.add(tool as never)
+    this.#commands = tools.map(({ name }) => name)
   }
 
   /** Continues a stored conversation. Without a state, starts a new conversation with the newest catalog. */

@@ -77,6 +77,11 @@ export interface StoredConversation {
   readonly state?: SessionState
 }
 
+/** All tools, and the provider options of the host with a cache breakpoint. */
+interface OwnCall extends Pick<ModelCall, 'tools'>, Pick<ModelCall['settings'], 'providerOptions'> {
+  readonly definitions: readonly ToolDefinition[]
+}
+
 /**
  * One conversation, which has a system text and an append-only list of messages. The system text stays constant unless
  * `delivery` is `rebuild`.
@@ -100,12 +105,7 @@ export class Conversation implements Disposable {
   readonly #parts: ConversationParts
   readonly #options: SkillAgentOptions
   readonly #claim: ConversationClaim
-  /** All tools, and the provider options of the host with a cache breakpoint. */
-  #call: Pick<ModelCall, 'tools'> &
-    Pick<ModelCall['settings'], 'providerOptions'> & { readonly definitions: readonly ToolDefinition[] } = {
-    definitions: [],
-    tools: {},
-  }
+  #call: OwnCall = { definitions: [], tools: {} }
   readonly #meter = new PrefixMeter()
   #messages: ModelMessage[] = []
   /** The message of the user that has no complete answer yet, as the user wrote it. */
@@ -302,7 +302,10 @@ export class Conversation implements Disposable {
 
   async *#run(input: TurnInput, signal: AbortSignal): AsyncGenerator<AgentEvent, void, undefined> {
     // Answers and a retry continue the turn of the question, so the skills of that turn stay active.
-    if (typeof input === 'string' || Array.isArray(input)) this.session.beginTurn()
+    if (typeof input === 'string' || Array.isArray(input)) {
+      this.session.beginTurn()
+      this.#call = this.#createCall(this.#chat)
+    }
     await this.#storeSystem()
     yield* this.#accept(input, signal)
     const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
@@ -481,24 +484,30 @@ export class Conversation implements Disposable {
   }
 
   #openChat(stored: StoredConversation | undefined): AiSdkChat<ModelMessage> {
-    const { skills, scope, delivery, applyAt, allowedTools, instructions, writer, tools, call } =
-      this.#options
+    const { skills, scope, delivery, applyAt, allowedTools, commandTools, instructions } = this.#options
     const resume = stored?.state && { messages: [], session: stored.state }
     const chat = aiSdk<ModelMessage>(skills, {
       id: toSessionId(this.id, this.#parts.tenant),
       instructions: instructions ?? DEFAULT_INSTRUCTIONS,
-      ...defined({ scope, delivery, applyAt, allowedTools, resume }),
+      ...defined({ scope, delivery, applyAt, allowedTools, commandTools, resume }),
     })
-    const { conversation } = chat.session
+    this.#call = this.#createCall(chat)
+    return chat
+  }
+
+  /** The tools change only at the start of a turn, and only with the option `commandTools`. */
+  #createCall(chat: AiSdkChat<ModelMessage>): OwnCall {
+    const { scope, writer, tools, call } = this.#options
+    const { session } = chat
+    const { conversation } = session
     const author =
       writer === undefined
         ? []
         : createAuthorTools(writer, { isInScope: createScopeTest(scope), author: { conversation } })
-    const definitions = [...chat.session.tools, ...author]
-    const own: ToolSet = { ...tools, ...toAiTools(author) }
+    const added = [...author, ...session.commandTools()]
+    const own: ToolSet = { ...tools, ...toAiTools(added) }
     const options = defined({ providerOptions: call?.providerOptions })
-    this.#call = { ...chat.call({ tools: own, ...options }), definitions }
-    return chat
+    return { ...chat.call({ tools: own, ...options }), definitions: [...session.tools, ...added] }
   }
 
   /**

@@ -34,6 +34,8 @@ export interface SkillAgentOptions {
   readonly applyAt?: NonNullable<SessionOptions['applyAt']>
   /** How the field `allowed-tools` of a loaded skill affects the tools of the host. @default 'advise' */
   readonly allowedTools?: NonNullable<SessionOptions['allowedTools']>
+  /** Whether the commands of loaded skills also become tools, from the next turn on. @default false */
+  readonly commandTools?: boolean
   /** Names of the host's own slash commands, without the slash. @default none */
   readonly reservedCommands?: readonly string[]
   /** @default a MemoryConversationStore */
@@ -78,6 +80,7 @@ const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
   delivery: true,
   applyAt: true,
   allowedTools: true,
+  commandTools: true,
   reservedCommands: true,
   store: true,
   tenant: true,

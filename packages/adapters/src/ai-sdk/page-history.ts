@@ -12,8 +12,11 @@ export interface PagePart extends ToldPart {
  * the parts with the messages that the page sends. Nothing in the messages adds a part.
  */
 export class PageHistory extends ToldHistory<PagePart> {
-  /** Makes the session know what the messages contain, and nothing else. Starts a turn if they end with a question. */
-  followPage(messages: readonly AiMessage[]): void {
+  /**
+   * Makes the session know what the messages contain, and nothing else. Starts a turn if they end with a question, and
+   * then returns true.
+   */
+  followPage(messages: readonly AiMessage[]): boolean {
     const contents = messages.flatMap(listContents)
     const there = new Set(
       this.parts.filter(part => {
@@ -23,7 +26,9 @@ export class PageHistory extends ToldHistory<PagePart> {
       }),
     )
     if (!this.follow(part => there.has(part))) this.rewind([...there])
-    if (this.#endsWithQuestion(messages)) this.beginTurn()
+    const isNew = this.#endsWithQuestion(messages)
+    if (isNew) this.beginTurn()
+    return isNew
   }
 
   /** An approval, or the output of a tool, continues the turn. */

@@ -35,11 +35,11 @@ const SERVER = { capabilities: { tools: {} }, serverInfo: { name: 'skillstoke', 
 
 /** An MCP server for the SDK that runs in the process of the host and offers the skill tools. */
 export class SkillServer {
-  readonly #tools: readonly ToolDefinition[]
+  readonly #listTools: () => readonly ToolDefinition[]
   readonly #execute: (call: SkillCall) => Promise<ToolResult>
 
-  constructor(tools: readonly ToolDefinition[], execute: (call: SkillCall) => Promise<ToolResult>) {
-    this.#tools = tools
+  constructor(listTools: () => readonly ToolDefinition[], execute: (call: SkillCall) => Promise<ToolResult>) {
+    this.#listTools = listTools
     this.#execute = execute
   }
 
@@ -80,7 +80,7 @@ export class SkillServer {
       case 'ping':
         return { result: {} }
       case 'tools/list':
-        return { result: { tools: this.#tools.map(toMcpTool) } }
+        return { result: { tools: this.#listTools().map(toMcpTool) } }
       case 'tools/call':
         return { result: await this.#call(params, signal) }
       default:

@@ -90,6 +90,7 @@ export class LangChainThread {
   /** By the last message of the run in which they were made. */
   readonly #openStarts = new RecentMap<OpenStart>(MAX_OPEN_STARTS)
   readonly #hooks = new OneAtATime()
+  #commands: readonly ToolDefinition[] | undefined
 
   constructor(session: SkillSession, rebase: RebaseOptions | undefined) {
     this.session = session
@@ -118,6 +119,12 @@ export class LangChainThread {
     return [text, entries.length === 0 ? artifact : { ...artifact, skillstoke: entries }]
   }
 
+  /** The commands of loaded skills, as tools. They stay the same within a run. */
+  get commands(): readonly ToolDefinition[] {
+    this.#commands ??= this.session.commandTools()
+    return this.#commands
+  }
+
   /** Returns the reason why a call of a tool is refused; `undefined` if the call is allowed. */
   async checkTool(
     state: LangChainGraphState,
@@ -134,6 +141,7 @@ export class LangChainThread {
   async begin(state: LangChainGraphState, version: string): Promise<LangChainUpdate | undefined> {
     return await this.#enter(state, version, async place => {
       this.session.beginTurn()
+      this.#commands = undefined
       const question = state.messages.at(-1)
       const asked = question?.type === 'human' ? (question.text ?? '') : ''
       const invoked = await expandInvocation(this.session, asked)

@@ -69,8 +69,10 @@ export class LoopConversation<Message, Request, Answer> extends LiveChat {
    * @throws {SkillError} CLOSED
    */
   async turn(prompt: string | readonly Message[]): Promise<LoopTurn<Message, Request, Answer>> {
-    const { live, format } = this.#host
-    live.beginTurn(typeof prompt === 'string' || prompt.some(isQuestion))
+    const { live, format, tools } = this.#host
+    const isNew = typeof prompt === 'string' || prompt.some(isQuestion)
+    live.beginTurn(isNew)
+    tools.readCommands(isNew)
     const turn = new LoopTurn(this.#host)
     const asked = typeof prompt === 'string' ? (await this.session.expandSlash(prompt)).text : prompt
     turn.add(...(typeof asked === 'string' ? [format.toUserMessage(asked)] : asked))

@@ -43,11 +43,12 @@ export interface LoopOutcome {
   readonly isError: boolean
 }
 
-/** The tools of a conversation: the tools of its session, then the tools of the host. */
+/** The tools of a conversation: the tools of its session, the tools of the host, and the commands of loaded skills. */
 export class LoopTools {
-  readonly list: readonly LoopTool[]
+  readonly #constant: readonly LoopTool[]
+  /** The commands of loaded skills. They come last, so that the tools before them stay in the cache. */
+  #commands: readonly LoopTool[] | undefined
   readonly #session: SkillSession
-  readonly #byName: ReadonlyMap<string, LoopTool>
 
   /** @throws {SkillError} INVALID_OPTION if a tool of the host has the name of a skill tool */
   constructor(session: SkillSession, own: readonly LoopTool[]) {
@@ -56,8 +57,16 @@ export class LoopTools {
       own.map(({ name }) => name),
     )
     this.#session = session
-    this.list = [...session.tools, ...own]
-    this.#byName = new Map(this.list.map(tool => [tool.name, tool]))
+    this.#constant = [...session.tools, ...own]
+  }
+
+  get list(): readonly LoopTool[] {
+    return [...this.#constant, ...(this.#commands ?? [])]
+  }
+
+  /** Reads the commands at the start of a turn. A process that continues a turn reads them, too. */
+  readCommands(isNew: boolean): void {
+    if (isNew || this.#commands === undefined) this.#commands = this.#session.commandTools()
   }
 
   /**
@@ -70,7 +79,7 @@ export class LoopTools {
     const refusal = fault ?? this.describeUnknown(name) ?? this.#session.checkTool(name, input)
     if (refusal !== undefined) return { id, content: refusal, isError: true }
     try {
-      const output = await this.#byName.get(name)?.execute(input as never, { ...context, callId: id })
+      const output = await this.#find(name)?.execute(input as never, { ...context, callId: id })
       return { id, ...toOutcome(output ?? '') }
     } catch (thrown) {
       context.signal?.throwIfAborted()
@@ -81,8 +90,15 @@ export class LoopTools {
 
   /** Returns the answer to the call of a tool that does not exist; `undefined` if the tool exists. */
   describeUnknown(name: string): string | undefined {
-    if (this.#byName.has(name)) return undefined
-    return this.#session.describeUnknownTool(name, [...this.#byName.keys()])
+    if (this.#find(name) !== undefined) return undefined
+    return this.#session.describeUnknownTool(
+      name,
+      this.list.map(tool => tool.name),
+    )
+  }
+
+  #find(wanted: string): LoopTool | undefined {
+    return this.list.find(({ name }) => name === wanted)
   }
 }
 

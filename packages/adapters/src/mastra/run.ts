@@ -4,6 +4,7 @@ import type { MastraMessage, MastraMessageList, MastraPromptMessage, SendMastraS
 import type { MastraThread } from './sessions.ts'
 import { hasEvidence, toLoadedSignal, toNoticeSignal } from './signals.ts'
 import { addCut, putMark, readThread, type ThreadPlace, type ThreadView } from './thread.ts'
+import type { MastraTool } from './tools.ts'
 
 const CATALOG_TAG = 'skillstoke'
 
@@ -18,6 +19,8 @@ export interface MastraRunOptions {
 /** One run of an agent: all model calls between a message of the user and the answer. */
 export class MastraRun {
   readonly session: SkillSession
+  /** The commands of loaded skills, once they were read. They stay the same within a run. */
+  commands: readonly MastraTool[] | undefined
   readonly #options: MastraRunOptions
   /** The id of the message in which this run stored the start of the conversation. */
   #startId: string | undefined

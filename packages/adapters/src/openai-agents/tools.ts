@@ -8,9 +8,9 @@ interface CallDetails {
 }
 
 /** Converts a tool definition into a function tool of the SDK. */
-export function toFunctionTool(definition: ToolDefinition): object {
+export function toFunctionTool(definition: ToolDefinition): OpenaiTool {
   const { name, description, inputSchema, execute } = definition
-  return {
+  const tool = {
     type: 'function',
     name,
     description,
@@ -23,6 +23,7 @@ export function toFunctionTool(definition: ToolDefinition): object {
     needsApproval: () => Promise.resolve(false),
     isEnabled: () => Promise.resolve(true),
   }
+  return tool
 }
 
 interface GuardedCall {

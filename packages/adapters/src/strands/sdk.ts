@@ -59,7 +59,11 @@ export interface StrandsAgent {
   readonly messages: StrandsMessage[]
   readonly appState: { get(key: string): unknown; set(key: string, value: unknown): void }
   readonly model: { readonly stateful?: boolean }
-  readonly toolRegistry: { list(): readonly { readonly name: string }[] }
+  readonly toolRegistry: {
+    list(): readonly { readonly name: string }[]
+    add(tool: never): void
+    remove(name: string): void
+  }
   systemPrompt?: string | StrandsBlock[]
   addHook(
     type: StrandsEventClass<object>,

@@ -8,6 +8,8 @@ export interface Conversation {
   readonly reader: SkillReader
   readonly ledger: Ledger
   readonly allowedTools: AllowedToolsPolicy
+  /** True if the commands of loaded skills become tools. @default false */
+  readonly commandTools?: boolean
   /**
    * Records that the conversation received the instructions of a skill. The conversation can later find the skill under
    * `name`.

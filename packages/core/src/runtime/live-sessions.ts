@@ -2,11 +2,12 @@ import type { Conversation } from '../activation/conversation.ts'
 import { RetainedRevisions } from '../activation/retained-revisions.ts'
 import { SkillError } from '../errors.ts'
 import { quote } from '../quote.ts'
-import { createScriptTools } from '../script/script-tools.ts'
+import { createCommandTools, createScriptTools } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
 import type { SessionHost } from '../session/session-host.ts'
 import { checkSessionOptions, type SessionOptions } from '../session/session-options.ts'
 import { SkillSession } from '../session/skill-session.ts'
+import { toToolName } from '../skill/tool-name.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { SkillUses } from './skill-uses.ts'
 
@@ -42,6 +43,10 @@ export class LiveSessions {
       missed: uses.missed,
       scriptTools: (conversation: Conversation) =>
         scripts.canRun ? createScriptTools(conversation, scripts) : [],
+      commandTools: (conversation: Conversation) =>
+        createCommandTools(conversation, scripts, ({ skill, name }) =>
+          toToolName(skill, name, options.hasher),
+        ),
     }
   }
 

@@ -313,7 +313,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     this.#parts.programs.requireRunner()
     const toName = options.toName ?? (({ skill, name }) => toToolName(skill, name, this.#parts.hasher))
     const tools = createCommandTools(withoutMemory(this.#readerOf(options)), this.scripts, toName)
-    return tools.map(tool => withUses(tool, this.#parts.uses))
+    return tools.map(({ tool }) => withUses(tool, this.#parts.uses))
   }
 
   /**

@@ -23,20 +23,27 @@ export function createScriptTools(
   return [createCommandTool(conversation, scripts), createFileTool(conversation, scripts)]
 }
 
+/** A command of a skill as a tool. */
+export interface CommandTool {
+  readonly skill: string
+  readonly tool: ToolDefinition
+}
+
 /**
- * Creates one tool for each current command, named after the command. The list of tools changes with the skills. Each call runs
- * the newest code of its command.
+ * Creates one tool for each current command, named after the command. The list of tools changes with the skills. Each
+ * call runs the newest code of its command.
  */
 export function createCommandTools(
   conversation: Conversation,
   scripts: SkillScripts,
   toName: (command: SkillCommand) => string,
-): readonly ToolDefinition[] {
+): readonly CommandTool[] {
   return scripts
     .list()
     .filter(({ skill }) => conversation.reader.isInScope(skill))
-    .map(command =>
-      defineToolBySchema({
+    .map(command => ({
+      skill: command.skill,
+      tool: defineToolBySchema({
         name: toName(command),
         description: command.description,
         schema: command.inputSchema,
@@ -44,7 +51,7 @@ export function createCommandTools(
         reportsProgress: true,
         run: (input, call) => runCommand(conversation, scripts, command.skill, command.name, input, call),
       }),
-    )
+    }))
 }
 
 function createCommandTool(conversation: Conversation, scripts: SkillScripts): ToolDefinition {

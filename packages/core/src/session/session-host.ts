@@ -2,6 +2,7 @@ import type { Conversation } from '../activation/conversation.ts'
 import type { TokenCounter } from '../catalog/render-catalog.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
+import type { CommandTool } from '../script/script-tools.ts'
 import type { SkillMiss, SkillUse } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { SessionOptions } from './session-options.ts'
@@ -21,6 +22,8 @@ export interface SessionHost {
   missed(miss: SkillMiss): void
   /** Returns the tools with which a conversation runs scripts. Returns an empty list if scripts are disabled. */
   scriptTools(conversation: Conversation): readonly ToolDefinition[]
+  /** Returns the commands of the skills in a conversation's scope, as tools. */
+  commandTools(conversation: Conversation): readonly CommandTool[]
   readonly hasher: Hasher
   /** Absent if stored states are not sealed. */
   readonly seal: StateSeal | undefined

@@ -46,6 +46,12 @@ export interface SessionOptions {
   readonly allowedTools?: AllowedToolsPolicy
   /** Name of the tool that loads skills. @default 'skill' */
   readonly skillToolName?: string
+  /**
+   * Whether each command of a loaded skill also becomes a tool with a schema of its own, from the next turn on. The
+   * tools never change within a turn, and the answer that loads the skill announces them. A turn with other tools than
+   * the turn before it loses the prompt cache. @default false
+   */
+  readonly commandTools?: boolean
   /** Renders the answer of the skill tool to an unknown name. @default similar names, or the results of a search */
   readonly describeUnknownSkill?: (name: string, skills: readonly Skill[]) => string
   /**
@@ -72,6 +78,7 @@ const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
   applyAt: oneOf(APPLY_AT),
   allowedTools: oneOf(ALLOWED_TOOLS_POLICIES),
   skillToolName: true,
+  commandTools: true,
   describeUnknownSkill: true,
   resume: true,
   conversation: true,

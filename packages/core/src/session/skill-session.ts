@@ -17,7 +17,7 @@ import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { withCheck } from '../tool/define-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
-import { type UseListener, withUses } from '../tool/skill-use.ts'
+import { withUses } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
@@ -78,6 +78,8 @@ export class SkillSession implements Disposable {
   readonly #skillToolName: string
   readonly #active = new Map<string, Skill>()
   readonly #record: ConversationRecord
+  /** The skills whose commands are tools, by the name of the tool. */
+  #owners: ReadonlyMap<string, string> = new Map()
   #turn = 0
   #toldTurn = -1
   #isClosed = false
@@ -126,17 +128,12 @@ export class SkillSession implements Disposable {
         this.#active.set(name, skill)
       },
       allowedTools,
+      ...(options.commandTools === true && { commandTools: true }),
       ...(options.describeUnknownSkill && { describeUnknownSkill: options.describeUnknownSkill }),
     }
-    // Check at each call, because a model may call a tool that it saw earlier.
-    const check = (name: string, input: unknown): string | undefined => this.checkTool(name, input)
-    const scriptTools = host.scriptTools(this.#access).map(tool => withCheck(tool, check))
-    const uses: UseListener = {
-      used: use => host.used({ ...use, conversation: id }),
-      missed: miss => host.missed({ ...miss, conversation: id }),
-    }
+    const scriptTools = host.scriptTools(this.#access).map(tool => this.#check(tool))
     this.tools = Object.freeze(
-      createSkillTools(this.#access, skillToolName, scriptTools).map(tool => withUses(tool, uses)),
+      createSkillTools(this.#access, skillToolName, scriptTools).map(tool => this.#report(tool)),
     )
     this.#pin()
   }
@@ -168,6 +165,19 @@ export class SkillSession implements Disposable {
   /** True if the session was closed, or if another session resumed its conversation. */
   get isClosed(): boolean {
     return this.#isClosed
+  }
+
+  /**
+   * With the option `commandTools`, returns the commands of the loaded skills as tools. Otherwise empty. Call this
+   * method once at the start of a turn, and offer these tools after `tools` in all requests of the turn.
+   */
+  commandTools(): readonly ToolDefinition[] {
+    if (this.#access.commandTools !== true) return []
+    const loaded = this.#host
+      .commandTools(this.#access)
+      .filter(({ skill }) => this.ledger.find(skill) !== undefined)
+    this.#owners = new Map(loaded.map(({ skill, tool }) => [tool.name, skill]))
+    return loaded.map(({ tool }) => this.#report(this.#check(tool)))
   }
 
   /** Starts a turn. The skills of the previous turn are no longer active. */
@@ -315,7 +325,8 @@ export class SkillSession implements Disposable {
   checkTool(name: string, input: unknown): string | undefined {
     // Tools that only read are always allowed, and a skill may use its own scripts.
     const isHarmless = name === this.#skillToolName || name === TOOL_NAMES.readFile
-    if (isHarmless || isOwnScript(this.#active, name, input)) return undefined
+    const isOwnCommand = this.#active.has(this.#owners.get(name) ?? '')
+    if (isHarmless || isOwnCommand || isOwnScript(this.#active, name, input)) return undefined
     const isEnforced = this.#access.allowedTools === 'enforce'
     const refusal = isEnforced ? describeRefusal(this.#active, name, input) : undefined
     return refusal ?? this.parent?.checkTool(name, input)
@@ -481,6 +492,19 @@ export class SkillSession implements Disposable {
 
   [Symbol.dispose](): void {
     this.close()
+  }
+
+  /** Checks each call, because a model may call a tool that it saw earlier. */
+  #check(tool: ToolDefinition): ToolDefinition {
+    return withCheck(tool, (name, input) => this.checkTool(name, input))
+  }
+
+  #report(tool: ToolDefinition): ToolDefinition {
+    const { id: conversation } = this
+    return withUses(tool, {
+      used: use => this.#host.used({ ...use, conversation }),
+      missed: miss => this.#host.missed({ ...miss, conversation }),
+    })
   }
 
   async #propose(fresh = true, commits = false): Promise<Proposal | undefined> {

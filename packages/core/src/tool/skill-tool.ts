@@ -110,7 +110,7 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
 export function renderLoadedSkill(
   skill: Skill,
   body: string,
-  { allowedTools, reader }: Pick<Conversation, 'allowedTools' | 'reader'>,
+  { allowedTools, reader, commandTools }: Pick<Conversation, 'allowedTools' | 'reader' | 'commandTools'>,
 ): string {
   const revision = shortDigest(skill.revision)
   const tag = `skill_${revision}`
@@ -122,7 +122,11 @@ export function renderLoadedSkill(
   const note = noteLostFile(skill)
   if (note !== undefined) lines.push(note)
   if (skill.directory !== undefined) lines.push(`Skill directory: ${escapeText(skill.directory)}`)
-  return [...lines, ...describeTools(skill, allowedTools), ...describeBundle(skill, reader)].join('\n')
+  return [
+    ...lines,
+    ...describeTools(skill, allowedTools),
+    ...describeBundle(skill, reader, commandTools),
+  ].join('\n')
 }
 
 function describeTools(skill: Skill, policy: AllowedToolsPolicy): readonly string[] {
@@ -144,11 +148,16 @@ function describeTools(skill: Skill, policy: AllowedToolsPolicy): readonly strin
 }
 
 /** Lists the commands and the files of a skill, one in each line, with the tools that run and read them. */
-export function describeBundle(skill: Skill, reader: Pick<SkillReader, 'commandsOf'>): readonly string[] {
+export function describeBundle(
+  skill: Skill,
+  reader: Pick<SkillReader, 'commandsOf'>,
+  haveTools = false,
+): readonly string[] {
   const lines: string[] = []
   const { commands, problem } = reader.commandsOf(skill)
   if (commands.length > 0) {
-    lines.push(`Commands (call them with ${TOOL_NAMES.runCommand}):`)
+    const more = haveTools ? '; from the next turn on, each is also a tool' : ''
+    lines.push(`Commands (call them with ${TOOL_NAMES.runCommand}${more}):`)
     for (const command of commands.slice(0, MAX_LISTED_COMMANDS)) lines.push(renderCommand(command))
     if (commands.length > MAX_LISTED_COMMANDS)
       lines.push(`- and ${commands.length - MAX_LISTED_COMMANDS} more`)
