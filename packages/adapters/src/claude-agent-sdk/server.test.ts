@@ -28,7 +28,7 @@ class Client {
     execute: (call: SkillCall) => Promise<{ text: string; isError: boolean }>,
   ): Promise<Client> {
     const client = new Client()
-    await new SkillServer([TOOL], execute).connect(client)
+    await new SkillServer(() => [TOOL], execute).connect(client)
     return client
   }
 

@@ -24,7 +24,7 @@ export class StoredStarts {
 
   /** Returns the state with its start. Without the start, if the store has lost it: the conversation then begins anew. */
   async recall(state: LangChainGraphState, store: LangChainStore | undefined): Promise<LangChainGraphState> {
-    const stored: LangChainState | Reference | undefined = state._skillstoke
+    const { _skillstoke: stored }: { readonly _skillstoke?: LangChainState | Reference | undefined } = state
     if (stored === undefined || 'session' in stored) return state
     const { version } = stored
     const start = this.#known.get(version) ?? (await store?.get(NAMESPACE, version))?.value
@@ -38,11 +38,12 @@ export class StoredStarts {
     update: LangChainUpdate | undefined,
     store: LangChainStore | undefined,
   ): Promise<LangChainUpdate | undefined> {
-    const start = update?._skillstoke as LangChainState | undefined
+    const { _skillstoke: start }: { readonly _skillstoke?: unknown } = update ?? {}
     if (update === undefined || start === undefined || store === undefined) return update
-    const { origin, version } = start
-    await store.put(NAMESPACE, version, { ...start })
-    this.#known.use(version, start)
+    const known = start as LangChainState
+    const { origin, version } = known
+    await store.put(NAMESPACE, version, { ...known })
+    this.#known.use(version, known)
     return { ...update, _skillstoke: { origin, version } satisfies Reference as never }
   }
 }
