@@ -3,13 +3,18 @@ import { formatCount, plural } from './parts/format.ts'
 import type { ShapeName } from './parts/icons.tsx'
 import { attention, status } from './store.ts'
 
-/** The groups of the list, the most urgent first. */
-export const GROUPS = ['attention', 'live', 'unlisted', 'hidden', 'off'] as const
-export type Group = (typeof GROUPS)[number]
+/** The groups of the list with their titles, the most urgent first. */
+export const GROUPS = {
+  attention: 'Needs attention',
+  live: 'Live',
+  unlisted: 'Unlisted: found by search',
+  hidden: 'Hidden: only people invoke them',
+  off: 'Not served',
+} as const
 
 /** How the page shows the state of a skill. */
 export interface SkillState {
-  readonly group: Group
+  readonly group: keyof typeof GROUPS
   readonly shape: ShapeName
   /** Empty for a live skill. */
   readonly word: string
