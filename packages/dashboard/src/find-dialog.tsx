@@ -21,31 +21,26 @@ interface Choice {
   readonly run: () => void
 }
 
-interface Action {
-  readonly label: string
-  readonly icon: IconName
-  /** Whether it changes something, so that it needs the server. */
-  readonly changes?: boolean
-  readonly run: () => void
-}
+const ACTIONS: readonly (readonly [label: string, icon: IconName, run: () => void])[] = [
+  ['Open the overview', 'right', () => go({ view: 'overview' })],
+  ['Open the agents', 'right', () => go({ view: 'agents' })],
+  ['Open all changes', 'right', () => go({ view: 'changes' })],
+  ['Light or dark', 'theme', toggleTheme],
+  ['Show the keys', 'text', () => (isHelpOpen.value = true)],
+]
 
-const ACTIONS: readonly Action[] = [
-  { label: 'New skill', icon: 'plus', changes: true, run: () => (isCreating.value = true) },
-  { label: 'Open the overview', icon: 'right', run: () => go({ view: 'overview' }) },
-  { label: 'Open the agents', icon: 'right', run: () => go({ view: 'agents' }) },
-  { label: 'Open all changes', icon: 'right', run: () => go({ view: 'changes' }) },
-  {
-    label: 'Read all folders and sources again',
-    icon: 'sort',
-    changes: true,
-    run: () =>
+/** What changes something, and needs the server. */
+const CHANGES: typeof ACTIONS = [
+  ['New skill', 'plus', () => (isCreating.value = true)],
+  [
+    'Read all folders and sources again',
+    'sort',
+    () =>
       act(async () => {
         const { changes } = await client.reload({ timeoutMs: 60_000 })
         return { text: changes.length === 0 ? 'Nothing has changed.' : `${changes.length} changes found.` }
       }),
-  },
-  { label: 'Light or dark', icon: 'theme', run: toggleTheme },
-  { label: 'Show the keys', icon: 'text', run: () => (isHelpOpen.value = true) },
+  ],
 ]
 
 /** Finds skills by name and description, and does what the page can do. */
@@ -70,10 +65,7 @@ export function FindDialog(): ComponentChildren {
     event.preventDefault()
   }
   return (
-    <Modal labelledBy="find-title" onClose={close}>
-      <h2 id="find-title" class="sr">
-        Find or do
-      </h2>
+    <Modal title="Find or do" onClose={close}>
       <div class="finder">
         <Icon name="search" />
         <input
@@ -122,9 +114,7 @@ function findChoices(wanted: string): readonly Choice[] {
     row => !named.includes(row) && matches(`${row.name} ${row.description}`),
   )
   const skills = words.length === 0 ? [] : [...named, ...described].slice(0, MAX_SKILLS)
-  const actions = ACTIONS.filter(
-    ({ label, changes }) => matches(label) && (changes !== true || connection.value === 'live'),
-  )
+  const actions = connection.value === 'live' ? [...CHANGES, ...ACTIONS] : ACTIONS
   return [
     ...skills.map(row => ({
       label: row.name,
@@ -132,6 +122,8 @@ function findChoices(wanted: string): readonly Choice[] {
       mark: <Shape name={stateOf(row).shape} />,
       run: () => go({ view: 'skills', chosen: row.target }),
     })),
-    ...actions.map(({ label, icon, run }) => ({ label, hint: '', mark: <Icon name={icon} />, run })),
+    ...actions
+      .filter(([label]) => matches(label))
+      .map(([label, icon, run]) => ({ label, hint: '', mark: <Icon name={icon} />, run })),
   ]
 }

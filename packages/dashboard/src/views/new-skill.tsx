@@ -9,10 +9,6 @@ import { go } from '../route.ts'
 export const isCreating = signal(false)
 
 export function NewSkillDialog(): ComponentChildren {
-  return isCreating.value ? <Creating /> : null
-}
-
-function Creating(): ComponentChildren {
   const name = useSignal('')
   const description = useSignal('')
   const failure = useSignal('')
@@ -30,14 +26,14 @@ function Creating(): ComponentChildren {
     }
   }
   return (
-    <Modal labelledBy="new-title" onClose={close}>
+    <Modal title="New skill" onClose={close}>
       <form
         onSubmit={event => {
           event.preventDefault()
           void create()
         }}
       >
-        <h2 id="new-title">New skill</h2>
+        <h2>New skill</h2>
         <div class="fields">
           <label class="s">
             Name, for example <code>vat-report</code>
