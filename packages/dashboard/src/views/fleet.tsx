@@ -137,7 +137,7 @@ function Matrix({ label, report }: ReportProps): ComponentChildren {
       <ScrolledTable label="Skills by agent" look="fleet">
         <thead>
           <tr>
-            <th scope="col">Skill, version</th>
+            <th scope="col">Skill, version, released</th>
             {agents.map(({ host, agent }) => (
               <th key={`${host} ${agent}`} scope="col">
                 {host}
@@ -191,7 +191,7 @@ function SkillLine({ skill, report, label }: ReportProps & { readonly skill: Pub
               <Shape name={shape} />
               {look === 'ok' && version}
               {revision && (served ?? shortDigest(revision).slice(0, 4))}
-              {revision === null && '–'}
+              {revision === null && 'none'}
             </div>
             <span class="m xs">
               {words}

@@ -5,13 +5,16 @@ import { ChangeButton } from '../parts/change-button.tsx'
 import { describeFailure } from '../parts/describe-failure.ts'
 import { Modal, show } from '../parts/overlay.tsx'
 import { go } from '../route.ts'
+import { hasFolder } from '../store.ts'
 
 export const isCreating = signal(false)
+
+const NO_FOLDER = 'This server follows no folder of yours. Start it with one, for example: stoke dev skills'
 
 export function NewSkillDialog(): ComponentChildren {
   const name = useSignal('')
   const description = useSignal('')
-  const failure = useSignal('')
+  const failure = useSignal(hasFolder() ? '' : NO_FOLDER)
   const close = (): void => {
     isCreating.value = false
   }
@@ -61,7 +64,7 @@ export function NewSkillDialog(): ComponentChildren {
           <button type="button" class="btn" onClick={close}>
             Cancel
           </button>
-          <ChangeButton class="btn primary" type="submit">
+          <ChangeButton class="btn primary" type="submit" disabled={!hasFolder()}>
             Create
           </ChangeButton>
         </footer>
