@@ -12,15 +12,20 @@ interface ChipsProps<T> {
 /** Buttons that filter a list, of which one is chosen. Each says how many items it keeps. */
 export function Chips<T>({ filters, items }: ChipsProps<T>): ComponentChildren {
   const [chosen] = chosenIn(filters, 'show')
-  return Object.entries(filters).map(([show, [words, keeps]]) => (
-    <button
-      key={show}
-      type="button"
-      class="chip"
-      aria-pressed={show === chosen}
-      onClick={() => filterBy({ show })}
-    >
-      {words} <span class="n">{items.filter(keeps).length}</span>
-    </button>
-  ))
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot wrap its chips
+    <div class="chips" role="group" aria-label="Show">
+      {Object.entries(filters).map(([show, [words, keeps]]) => (
+        <button
+          key={show}
+          type="button"
+          class="chip"
+          aria-pressed={show === chosen}
+          onClick={() => filterBy({ show })}
+        >
+          {words} <span class="n">{items.filter(keeps).length}</span>
+        </button>
+      ))}
+    </div>
+  )
 }

@@ -1,9 +1,9 @@
 import { signal, useSignal } from '@preact/signals'
-import { type ComponentChildren, Fragment } from 'preact'
+import type { ComponentChildren } from 'preact'
 import type { SkillRow, SkillTestsInfo, TestCase } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from '../parts/answer.tsx'
-import { Card, ScrolledTable } from '../parts/card.tsx'
+import { Card, RowGroup, Table } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { describeFailure } from '../parts/describe-failure.ts'
 import { plural } from '../parts/format.ts'
@@ -134,43 +134,30 @@ function Matrix({ name, info }: MatrixProps): ComponentChildren {
         </p>
       ) : (
         <>
-          <ScrolledTable label="Test results" look="mx">
-            <thead>
-              <tr>
-                <th scope="col">Message</th>
-                {columns.map(each => (
-                  <th key={each} scope="col" class={each === name ? 'me' : ''}>
-                    {each}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {[...groups].map(([title, own]) => {
-                const count = countPassed(own)
-                return (
-                  <Fragment key={title}>
-                    <tr>
-                      <th class="grp" colSpan={columns.length + 1} scope="colgroup">
-                        {title}
-                        {count.measured > 0 && `: ${count.passed} of ${count.measured}`}
-                      </th>
+          <Table
+            label="Test results"
+            look="mx"
+            columns={['Message', ...columns.map(each => (each === name ? <b>{each}</b> : each))]}
+          >
+            {[...groups].map(([title, own]) => {
+              const count = countPassed(own)
+              const score = count.measured > 0 && `: ${count.passed} of ${count.measured}`
+              return (
+                <RowGroup key={title} title={[title, score]} width={columns.length + 1}>
+                  {own.map(test => (
+                    <tr key={test.message}>
+                      <th scope="row">{test.message}</th>
+                      {columns.map(column => (
+                        <td key={column}>
+                          <Cell test={test} column={column} name={name} />
+                        </td>
+                      ))}
                     </tr>
-                    {own.map(test => (
-                      <tr key={test.message}>
-                        <th scope="row">{test.message}</th>
-                        {columns.map(column => (
-                          <td key={column}>
-                            <Cell test={test} column={column} name={name} />
-                          </td>
-                        ))}
-                      </tr>
-                    ))}
-                  </Fragment>
-                )
-              })}
-            </tbody>
-          </ScrolledTable>
+                  ))}
+                </RowGroup>
+              )
+            })}
+          </Table>
           <div class="foot">
             <span class="grow m">
               {measured > 0

@@ -1,4 +1,4 @@
-import { type ComponentChildren, Fragment } from 'preact'
+import type { ComponentChildren } from 'preact'
 import type { SessionInfo, Turn } from 'skillstoke/client'
 import { client } from '../client.ts'
 import {
@@ -8,9 +8,10 @@ import {
   lastSeenAt,
   listNames,
   listPending,
+  STEP,
   titleOf,
 } from '../client-groups.ts'
-import { Card, Folded, ScrolledTable } from '../parts/card.tsx'
+import { Card, Folded, RowGroup, Table } from '../parts/card.tsx'
 import { Chips, type Filters } from '../parts/chips.tsx'
 import { formatCount, plural, shortDigest } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
@@ -60,9 +61,12 @@ function Lead(): ComponentChildren {
         <code>stoke mcp install claude-code</code> connects Claude Code, and other clients in the same way.
       </>
     )
-  if (pending === 0) return 'All conversations are up to date.'
-  const about = listPending(sessions.value)
-  return `${plural(pending, 'conversation hears', 'conversations hear')} about ${about} at the next step. Nothing has to restart.`
+  const hear = plural(pending, 'conversation hears', 'conversations hear')
+  const state =
+    pending === 0
+      ? 'All conversations are up to date.'
+      : `${hear} about ${listPending(sessions.value)} at the next step. Nothing has to restart.`
+  return `${state} ${STEP} If the cache is kept, the provider's prompt cache still matches, so the step is cheap.`
 }
 
 function isKept({ calls }: Turn): boolean {
@@ -77,46 +81,23 @@ function findLoss({ turns }: SessionInfo): number | undefined {
 function Conversations(): ComponentChildren {
   const [show, [, keeps]] = chosenIn(FILTERS, 'show')
   return (
-    <Card
-      title="Conversations"
-      side={
-        <div class="r bar-x">
-          <Chips filters={FILTERS} items={sessions.value} />
-        </div>
-      }
-    >
-      <ScrolledTable label="Table of conversations" look="cards">
-        <thead>
-          <tr>
-            {COLUMNS.map(each => (
-              <th key={each} scope="col">
-                {each}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {groups.value.map(group => {
-            // A client without conversations has one row.
-            const shown =
-              group.sessions.length > 0 || show !== '' ? group.sessions.filter(keeps) : [undefined]
-            return (
-              shown.length > 0 && (
-                <Fragment key={group.key}>
-                  <tr>
-                    <th class="grp" colSpan={COLUMNS.length} scope="colgroup">
-                      <b>{group.name}</b> {group.version}
-                    </th>
-                  </tr>
-                  {shown.map(session => (
-                    <Row key={session?.id} group={group} session={session} />
-                  ))}
-                </Fragment>
-              )
+    <Card title="Conversations" side={<Chips filters={FILTERS} items={sessions.value} />}>
+      <Table label="Table of conversations" look="cards" columns={COLUMNS}>
+        {groups.value.map(group => {
+          // A client without conversations has one row.
+          const shown = group.sessions.length > 0 || show !== '' ? group.sessions.filter(keeps) : [undefined]
+          const title = [<b key="name">{group.name}</b>, ` ${group.version}`]
+          return (
+            shown.length > 0 && (
+              <RowGroup key={group.key} title={title} width={COLUMNS.length}>
+                {shown.map(session => (
+                  <Row key={session?.id} group={group} session={session} />
+                ))}
+              </RowGroup>
             )
-          })}
-        </tbody>
-      </ScrolledTable>
+          )
+        })}
+      </Table>
     </Card>
   )
 }

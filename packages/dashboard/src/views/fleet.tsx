@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { FleetList } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from '../parts/answer.tsx'
-import { Card, ScrolledTable } from '../parts/card.tsx'
+import { Card, Table } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { Chips, type Filters } from '../parts/chips.tsx'
 import { plural, shortDigest } from '../parts/format.ts'
@@ -124,36 +124,28 @@ function Matrix({ label, report }: ReportProps): ComponentChildren {
   const differing = skills.filter(chosenIn(filters, 'show')[1][1])
   const canFilter = skills.some(isDiffering)
   return (
-    <Card
-      title="Who has what"
-      side={
-        canFilter && (
-          <div class="r bar-x">
-            <Chips filters={filters} items={skills} />
-          </div>
-        )
-      }
-    >
-      <ScrolledTable label="Skills by agent" look="fleet">
-        <thead>
-          <tr>
-            <th scope="col">Skill, version, released</th>
-            {agents.map(({ host, agent }) => (
-              <th key={`${host} ${agent}`} scope="col">
-                {host}
-                <br />
-                {agent}
-              </th>
-            ))}
-            <td />
-          </tr>
-        </thead>
+    <Card title="Who has what" side={canFilter && <Chips filters={filters} items={skills} />}>
+      <Table
+        label="Skills by agent"
+        look="fleet"
+        columns={[
+          'Skill, version, released',
+          ...agents.map(({ host, agent }) => (
+            <>
+              {host}
+              <br />
+              {agent}
+            </>
+          )),
+          undefined,
+        ]}
+      >
         <tbody>
           {(canFilter ? differing : skills).slice(0, MAX_ROWS).map(skill => (
             <SkillLine key={skill.name} skill={skill} report={report} label={label} />
           ))}
         </tbody>
-      </ScrolledTable>
+      </Table>
       {agents
         .filter(({ errors }) => errors.length > 0)
         .map(({ host, agent, errors }) => (

@@ -63,10 +63,7 @@ function Head(): ComponentChildren {
           <Icon name="plus" />
         </ChangeButton>
       </div>
-      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll sideways */}
-      <div class="chips" role="group" aria-label="Show">
-        <Chips filters={FILTERS} items={rows.value} />
-      </div>
+      <Chips filters={FILTERS} items={rows.value} />
     </div>
   )
 }
