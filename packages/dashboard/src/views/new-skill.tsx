@@ -12,15 +12,14 @@ export const isCreating = signal(false)
 const NO_FOLDER = 'This server follows no folder of yours. Start it with one, for example: stoke dev skills'
 
 export function NewSkillDialog(): ComponentChildren {
-  const name = useSignal('')
-  const description = useSignal('')
   const failure = useSignal(hasFolder() ? '' : NO_FOLDER)
   const close = (): void => {
     isCreating.value = false
   }
-  const create = async (): Promise<void> => {
+  const create = async (form: HTMLFormElement): Promise<void> => {
+    const { name = '', description = '' } = Object.fromEntries(new FormData(form)) as Record<string, string>
     try {
-      const { row, folder } = await client.create({ name: name.value.trim(), description: description.value })
+      const { row, folder } = await client.create({ name: name.trim(), description })
       close()
       go({ view: 'skills', chosen: row.target, tab: 'skill' })
       show({ text: `Created ${folder}.` })
@@ -33,29 +32,23 @@ export function NewSkillDialog(): ComponentChildren {
       <form
         onSubmit={event => {
           event.preventDefault()
-          void create()
+          void create(event.currentTarget)
         }}
       >
         <h2>New skill</h2>
         <div class="fields">
           <label class="s">
             Name, for example <code>vat-report</code>
-            <input
-              class="field"
-              required
-              value={name.value}
-              onInput={event => (name.value = event.currentTarget.value)}
-            />
+            <input class="field" name="name" required />
           </label>
           <label class="s">
             What it does, and when to use it. The model reads only this before it loads the skill.
             <textarea
               class="field"
+              name="description"
               rows={3}
               required
               placeholder="Writes VAT reports. Use when somebody asks for the VAT of a month."
-              value={description.value}
-              onInput={event => (description.value = event.currentTarget.value)}
             />
           </label>
           {failure.value !== '' && <p role="alert">{failure.value}</p>}
