@@ -1,10 +1,10 @@
 import { effect } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { groups } from './client-groups.ts'
-import { FindDialog, isFinding } from './find-dialog.tsx'
-import { isHelpOpen, KeysDialog } from './keys-dialog.tsx'
+import { FindDialog } from './find-dialog.tsx'
+import { KeysDialog } from './keys-dialog.tsx'
 import { Flame, Icon, Shape } from './parts/icons.tsx'
-import { ToastView } from './parts/overlay.tsx'
+import { openDialog, ToastView } from './parts/overlay.tsx'
 import { QuestionDialog } from './parts/question-dialog.tsx'
 import { formatMoment } from './parts/time.tsx'
 import { route, toHash, type ViewName } from './route.ts'
@@ -15,7 +15,7 @@ import { toggleTheme } from './theme.ts'
 import { AgentsView } from './views/agents.tsx'
 import { ChangesView } from './views/changes.tsx'
 import { FleetView } from './views/fleet.tsx'
-import { isCreating, NewSkillDialog } from './views/new-skill.tsx'
+import { NewSkillDialog } from './views/new-skill.tsx'
 import { Overview } from './views/overview.tsx'
 import { SkillsView } from './views/skills.tsx'
 
@@ -45,9 +45,9 @@ export function App(): ComponentChildren {
         <View />
       )}
       <QuestionDialog />
-      {isFinding.value && <FindDialog />}
-      {isHelpOpen.value && <KeysDialog />}
-      {isCreating.value && <NewSkillDialog />}
+      {openDialog.value === 'find' && <FindDialog />}
+      {openDialog.value === 'keys' && <KeysDialog />}
+      {openDialog.value === 'new-skill' && <NewSkillDialog />}
       <ToastView />
     </>
   )
@@ -69,7 +69,7 @@ function TopBar(): ComponentChildren {
         <NavLink view="agents" count={groups.value.length} />
         {hasFleet && <NavLink view="fleet" />}
       </nav>
-      <button type="button" class="find" onClick={() => (isFinding.value = true)}>
+      <button type="button" class="find" onClick={() => (openDialog.value = 'find')}>
         <Icon name="search" />
         <span class="grow">Find or do</span>
         <kbd>/</kbd>
@@ -82,7 +82,7 @@ function TopBar(): ComponentChildren {
         type="button"
         class="btn bare icon help"
         aria-label="Keys and help"
-        onClick={() => (isHelpOpen.value = true)}
+        onClick={() => (openDialog.value = 'keys')}
       >
         ?
       </button>

@@ -37,7 +37,7 @@ export const groups = computed<readonly ClientGroup[]>(() => {
 })
 
 /** Explains a word of the lines about conversations. */
-export const STEP = 'A step is one request to the model.'
+export const STEP = 'The next step is the next request to the model.'
 
 /** When a conversation was continued last. */
 export function lastSeenAt({ client, turns }: SessionInfo): string | undefined {

@@ -1,16 +1,12 @@
-import { signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { client } from './client.ts'
-import { isHelpOpen } from './keys-dialog.tsx'
 import { Icon, type IconName, Shape } from './parts/icons.tsx'
-import { act, Modal } from './parts/overlay.tsx'
+import { act, closeDialog, Modal, openDialog } from './parts/overlay.tsx'
 import { go } from './route.ts'
 import { stateOf } from './skill-state.ts'
 import { connection, rows } from './store.ts'
 import { toggleTheme } from './theme.ts'
-import { isCreating } from './views/new-skill.tsx'
-
-export const isFinding = signal(false)
 
 const MAX_SKILLS = 8
 
@@ -26,12 +22,12 @@ const ACTIONS: readonly (readonly [label: string, icon: IconName, run: () => voi
   ['Open the agents', 'right', () => go({ view: 'agents' })],
   ['Open all changes', 'right', () => go({ view: 'changes' })],
   ['Light or dark', 'theme', toggleTheme],
-  ['Show the keys', 'text', () => (isHelpOpen.value = true)],
+  ['Show the keys', 'text', () => (openDialog.value = 'keys')],
 ]
 
 /** What changes something, and needs the server. */
 const CHANGES: typeof ACTIONS = [
-  ['New skill', 'plus', () => (isCreating.value = true)],
+  ['New skill', 'plus', () => (openDialog.value = 'new-skill')],
   [
     'Read all folders and sources again',
     'sort',
@@ -49,12 +45,9 @@ export function FindDialog(): ComponentChildren {
   const at = useSignal(0)
   const choices = findChoices(wanted.value)
   const selected = Math.min(at.value, choices.length - 1)
-  const close = (): void => {
-    isFinding.value = false
-  }
   const choose = (choice: Choice | undefined): void => {
     if (choice === undefined) return
-    close()
+    closeDialog()
     choice.run()
   }
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -65,7 +58,7 @@ export function FindDialog(): ComponentChildren {
     event.preventDefault()
   }
   return (
-    <Modal title="Find or do" onClose={close}>
+    <Modal title="Find or do">
       <div class="finder">
         <Icon name="search" />
         <input

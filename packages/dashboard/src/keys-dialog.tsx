@@ -1,10 +1,8 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { shortDigest } from './parts/format.ts'
-import { Modal } from './parts/overlay.tsx'
+import { closeDialog, Modal } from './parts/overlay.tsx'
 import { status } from './store.ts'
-
-export const isHelpOpen = signal(false)
 
 const KEY = 'skillstoke-single-keys'
 /** Whether single keys do something. Speech input may type them by mistake. */
@@ -40,11 +38,8 @@ const KEYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 export function KeysDialog(): ComponentChildren {
-  const close = (): void => {
-    isHelpOpen.value = false
-  }
   return (
-    <Modal title="Keys" onClose={close}>
+    <Modal title="Keys">
       <h2>Keys</h2>
       <div class="keys">
         {Object.entries(KEYS).map(([title, keys]) => (
@@ -82,7 +77,7 @@ export function KeysDialog(): ComponentChildren {
         </label>
       </p>
       <footer>
-        <button type="button" class="btn" onClick={close}>
+        <button type="button" class="btn" onClick={closeDialog}>
           Close
         </button>
       </footer>

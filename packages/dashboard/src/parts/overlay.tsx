@@ -26,6 +26,13 @@ export interface Toast {
 }
 
 export const question = signal<Question | undefined>(undefined)
+/** The dialog that is open, other than a question. */
+export const openDialog = signal<'find' | 'keys' | 'new-skill' | undefined>(undefined)
+
+export function closeDialog(): void {
+  openDialog.value = undefined
+}
+
 const toast = signal<Toast | undefined>(undefined)
 /** True while a change is sent. */
 export const isBusy = signal(false)
@@ -94,12 +101,13 @@ export function ToastView(): ComponentChildren {
 
 interface ModalProps {
   readonly title: string
-  readonly onClose: () => void
+  /** @default closes `openDialog` */
+  readonly onClose?: () => void
   readonly children: ComponentChildren
 }
 
 /** Renders a dialog over the page. Escape closes it, and the focus returns to where it was. */
-export function Modal({ title, onClose, children }: ModalProps): ComponentChildren {
+export function Modal({ title, onClose = closeDialog, children }: ModalProps): ComponentChildren {
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const dialog = element.current
@@ -109,7 +117,8 @@ export function Modal({ title, onClose, children }: ModalProps): ComponentChildr
     return () => dialog?.close()
   }, [])
   return (
-    <dialog ref={element} aria-label={title} onClose={onClose}>
+    // The event comes later, when this dialog may have made room for another one.
+    <dialog ref={element} aria-label={title} onClose={() => element.current?.isConnected && onClose()}>
       {children}
     </dialog>
   )

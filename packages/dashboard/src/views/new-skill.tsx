@@ -1,26 +1,21 @@
-import { signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { client } from '../client.ts'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { describeFailure } from '../parts/describe-failure.ts'
-import { Modal, show } from '../parts/overlay.tsx'
+import { closeDialog, Modal, show } from '../parts/overlay.tsx'
 import { go } from '../route.ts'
 import { hasFolder } from '../store.ts'
-
-export const isCreating = signal(false)
 
 const NO_FOLDER = 'This server follows no folder of yours. Start it with one, for example: stoke dev skills'
 
 export function NewSkillDialog(): ComponentChildren {
   const failure = useSignal(hasFolder() ? '' : NO_FOLDER)
-  const close = (): void => {
-    isCreating.value = false
-  }
   const create = async (form: HTMLFormElement): Promise<void> => {
     const { name = '', description = '' } = Object.fromEntries(new FormData(form)) as Record<string, string>
     try {
       const { row, folder } = await client.create({ name: name.trim(), description })
-      close()
+      closeDialog()
       go({ view: 'skills', chosen: row.target, tab: 'skill' })
       show({ text: `Created ${folder}.` })
     } catch (thrown) {
@@ -28,7 +23,7 @@ export function NewSkillDialog(): ComponentChildren {
     }
   }
   return (
-    <Modal title="New skill" onClose={close}>
+    <Modal title="New skill">
       <form
         onSubmit={event => {
           event.preventDefault()
@@ -54,7 +49,7 @@ export function NewSkillDialog(): ComponentChildren {
           {failure.value !== '' && <p role="alert">{failure.value}</p>}
         </div>
         <footer>
-          <button type="button" class="btn" onClick={close}>
+          <button type="button" class="btn" onClick={closeDialog}>
             Cancel
           </button>
           <ChangeButton class="btn primary" type="submit" disabled={!hasFolder()}>

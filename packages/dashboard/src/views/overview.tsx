@@ -93,8 +93,8 @@ function Calm(): ComponentChildren {
   return (
     <Card look="calm o1" title="Try it: change a sentence and save">
       <p class="m">
-        The agents that run have it at their next step, which is one request to the model. Their prompt cache
-        still matches, so the step is cheap.
+        The agents that run have it at their next step, which is the next request to the model. Their prompt
+        cache still matches, so the step is cheap.
       </p>
       <div class="cmd">
         <code>{placeOf(row)}/SKILL.md</code>

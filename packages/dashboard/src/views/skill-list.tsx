@@ -6,10 +6,10 @@ import { ChangeButton } from '../parts/change-button.tsx'
 import { Chips } from '../parts/chips.tsx'
 import { formatShort, plural } from '../parts/format.ts'
 import { Icon, Shape } from '../parts/icons.tsx'
+import { openDialog } from '../parts/overlay.tsx'
 import { chosenIn, filterBy, route, toSkill } from '../route.ts'
 import { stateOf } from '../skill-state.ts'
 import { rows } from '../store.ts'
-import { isCreating } from './new-skill.tsx'
 import { FILTERS, listItems, ORDERS } from './visible-rows.ts'
 
 interface SkillListProps {
@@ -58,7 +58,7 @@ function Head(): ComponentChildren {
           class="btn icon"
           label="New skill"
           title="New skill (C)"
-          onClick={() => (isCreating.value = true)}
+          onClick={() => (openDialog.value = 'new-skill')}
         >
           <Icon name="plus" />
         </ChangeButton>
