@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import type { SkillRow } from 'skillstoke/client'
 import { client } from './client.ts'
 import { Icon, type IconName, Shape } from './parts/icons.tsx'
 import { act, closeDialog, Modal, openDialog } from './parts/overlay.tsx'
@@ -102,11 +103,9 @@ export function FindDialog(): ComponentChildren {
 function findChoices(wanted: string): readonly Choice[] {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean)
   const matches = (text: string): boolean => words.every(word => text.toLowerCase().includes(word))
-  const named = rows.value.filter(({ name }) => matches(name))
-  const described = rows.value.filter(
-    row => !named.includes(row) && matches(`${row.name} ${row.description}`),
-  )
-  const skills = words.length === 0 ? [] : [...named, ...described].slice(0, MAX_SKILLS)
+  const rankOf = ({ name }: SkillRow): number => (matches(name) ? 0 : 1)
+  const found = rows.value.filter(row => words.length > 0 && matches(`${row.name} ${row.description}`))
+  const skills = found.sort((a, b) => rankOf(a) - rankOf(b)).slice(0, MAX_SKILLS)
   const actions = connection.value === 'live' ? [...CHANGES, ...ACTIONS] : ACTIONS
   return [
     ...skills.map(row => ({

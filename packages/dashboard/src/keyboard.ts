@@ -1,5 +1,5 @@
 import { areKeysOn } from './keys-dialog.tsx'
-import { isBusy, openDialog, question, undoLast } from './parts/overlay.tsx'
+import { isBusy, openDialog, undoLast } from './parts/overlay.tsx'
 import { go, route, SKILL_TABS, type SkillTab, type ViewName } from './route.ts'
 import { connection } from './store.ts'
 import { openNext } from './views/visible-rows.ts'
@@ -70,7 +70,7 @@ function openTab(tab: SkillTab): void {
 
 /** An open dialog closes itself. */
 function onEscape(): void {
-  if (question.value !== undefined || document.querySelector('dialog[open]') !== null) return
+  if (document.querySelector('dialog[open]') !== null) return
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
 }
 

@@ -112,7 +112,7 @@ export function Modal({ title, onClose = closeDialog, children }: ModalProps): C
   useEffect(() => {
     const dialog = element.current
     dialog?.showModal()
-    dialog?.querySelector<HTMLElement>('[data-first], input, textarea')?.focus()
+    dialog?.querySelector<HTMLElement>('input, textarea, footer button')?.focus()
     dialog?.scrollTo(0, 0)
     return () => dialog?.close()
   }, [])

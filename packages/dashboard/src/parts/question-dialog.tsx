@@ -36,7 +36,7 @@ export function QuestionDialog(): ComponentChildren {
         </label>
       )}
       <footer>
-        <button type="button" class="btn" data-first={reason === undefined || undefined} onClick={close}>
+        <button type="button" class="btn" onClick={close}>
           {run === undefined ? 'Close' : 'Cancel'}
         </button>
         {run !== undefined && (
