@@ -567,7 +567,16 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     const first = await startDev({ ...options, args: ['--no-agent'] })
     await using opened = await openPage(first)
     const { page } = opened
+    await goTo(page, '/skills/before')
+    await page.getByLabel('More actions').click()
+    await page.getByRole('button', { name: 'Disable for all agents…' }).click()
+    const question = page.getByRole('dialog', { name: /before/ })
+    const confirm = question.getByRole('button', { name: 'Disable', exact: true })
+    expect(await confirm.isEnabled()).toBe(true)
     await first[Symbol.asyncDispose]()
+    await expect.poll(() => confirm.isDisabled()).toBe(true)
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    await goTo(page, '/')
     const gone = page.getByRole('alert').filter({ hasText: 'Skillstoke stopped at' })
     await gone.getByText(new RegExp(`dev .*${own.path.split('/').at(-1)}`)).waitFor()
     await page.getByRole('heading', { name: /^As of \d\d:\d\d$/ }).waitFor()
@@ -584,6 +593,21 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await rowOf(page, /after/).waitFor()
     await gone.waitFor({ state: 'detached' })
     expect(await page.getByRole('button', { name: 'New skill' }).isDisabled()).toBe(false)
+  })
+
+  test('a server without a folder says at once that it cannot create a skill', async () => {
+    using own = new TemporaryFolder()
+    const repository = new GitRepository(own.at('team.git'))
+    repository.commit({ 'pdf/SKILL.md': skillText('pdf') })
+    const args = ['--source', `file://${own.at('team.git')}`, '--no-agent']
+    await using sourceOnly = await startDev({ state: own.at('state'), args })
+    await using opened = await openPage(sourceOnly)
+    const { page } = opened
+    await page.keyboard.press('c')
+    const dialog = page.getByRole('dialog', { name: 'New skill' })
+    await dialog.getByRole('alert').getByText('This server follows no folder of yours.').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true)
+    expect(opened.trouble).toEqual([])
   })
 
   test('the page removes the token from its address and still works after a reload', async () => {

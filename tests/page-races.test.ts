@@ -5,6 +5,7 @@ import { CHROMIUM, launchBrowser } from './fixtures/browser.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
 import { goTo, openPage } from './fixtures/open-page.ts'
+import { OpenAiServer } from './fixtures/openai-server.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 // What a person does on the page while the files, or an answer of the server, change under their hands.
@@ -147,6 +148,40 @@ describe.skipIf(CHROMIUM === undefined)('the page and a text that changes', () =
     const kept = page.getByRole('textbox', { name: /^Your unsaved text of .*gone/ })
     await kept.waitFor()
     expect(await kept.inputValue()).toContain('First.\nMine.')
+  })
+})
+
+describe.skipIf(CHROMIUM === undefined)('the page and tests that run', () => {
+  test('only the button of the tests waits for them, on each skill, and they can be cancelled', async () => {
+    using folder = new TemporaryFolder()
+    for (const name of ['refund', 'shipping']) {
+      folder.writeSkill(`skills/${name}`)
+      folder.write(`skills/${name}/evals/tests.yaml`, 'fires:\n  - Where is it?\n')
+    }
+    await using server = await OpenAiServer.start(() => ({ kind: 'stall' }))
+    await using dev = await startDev({
+      root: folder.at('skills'),
+      state: folder.at('state'),
+      args: ['--no-agent', '--base-url', server.baseUrl, '--model', 'test-model'],
+    })
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    const run = page.getByRole('button', { name: /^Run 1 test, \d calls? to test-model$/ })
+    await goTo(page, '/skills/refund/tests')
+    await run.click()
+    await expect.poll(() => server.requests.length).toBeGreaterThan(0)
+    expect(await run.isDisabled()).toBe(true)
+    expect(await page.getByRole('button', { name: 'New skill' }).isEnabled()).toBe(true)
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'shipping', exact: true }).waitFor()
+    await page.keyboard.press('t')
+    await page.getByText('refund is tested').waitFor()
+    expect(await run.isDisabled()).toBe(true)
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('Cancelled. The answers that arrived are kept.').waitFor()
+    await expect.poll(() => server.aborted).toBeGreaterThan(0)
+    await expect.poll(() => run.isEnabled()).toBe(true)
+    expect(opened.trouble).toEqual([])
   })
 })
 
