@@ -34,15 +34,7 @@ export function LoadedDifference({ target, from, to }: LoadedDifferenceProps): C
           texts.length === 0 ? (
             <p class="s m">The texts are the same.</p>
           ) : (
-            texts.map(each => (
-              <div key={each.path} class="card file">
-                <header>
-                  <b class="cut">{each.path}</b>
-                  <LineCounts texts={each} />
-                </header>
-                <Difference texts={each} />
-              </div>
-            ))
+            texts.map(each => <FileDifference key={each.path} texts={each} />)
           )
         }
       </Answer>
@@ -50,8 +42,29 @@ export function LoadedDifference({ target, from, to }: LoadedDifferenceProps): C
   )
 }
 
-/** Renders the difference of one file. In a wide place, both texts are beside each other. */
-export function Difference({ texts }: { readonly texts: FileTexts }): ComponentChildren {
+interface FileDifferenceProps {
+  readonly id?: string
+  readonly texts: FileTexts
+  /** Stands at the right of the title. */
+  readonly children?: ComponentChildren
+}
+
+/** Renders the difference of one file below its path. */
+export function FileDifference({ id, texts, children }: FileDifferenceProps): ComponentChildren {
+  return (
+    <div id={id} class="card file" tabIndex={-1}>
+      <header>
+        <b class="cut">{texts.path}</b>
+        <LineCounts texts={texts} />
+        {children}
+      </header>
+      <Difference texts={texts} />
+    </div>
+  )
+}
+
+/** Renders both texts. In a wide place, they are beside each other. */
+function Difference({ texts }: { readonly texts: FileTexts }): ComponentChildren {
   const pairs = compareFile(texts)
   if (texts.before === null || texts.after === null)
     return (

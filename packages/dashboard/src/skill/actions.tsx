@@ -17,12 +17,12 @@ export function openEditor({ target }: SkillRow, line?: number): void {
   })
 }
 
-/** Says how many conversations a change will reach. */
+/** Says which conversations a change may reach. Some of them may not see the skill. */
 export function describeReached(): string {
   const { length } = sessions.value
   return length === 0
     ? 'No conversation is open'
-    : `${plural(length, 'conversation')} ${length === 1 ? 'gets' : 'get'} it at the next step`
+    : `${plural(length, 'open conversation')} may get it at the next step`
 }
 
 /** Asks whether an earlier text should be restored, and shows what would change. */
