@@ -135,6 +135,18 @@ describe.skipIf(CHROMIUM === undefined)('the page and a text that changes', () =
     expect(read('restored')).toContain('Saved in between.')
   })
 
+  test('a second broken save is shown, although its finding is the same', async () => {
+    const text = '---\nname: twice\ndescription: "open\n---\nFirst.\n'
+    folder.write('twice/SKILL.md', text)
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await goTo(page, '/skills/twice')
+    await page.locator('.src .ln').getByText('First.').waitFor()
+    folder.write('twice/SKILL.md', text.replace('First.', 'Second.'))
+    await page.locator('.src .ln').getByText('Second.').waitFor()
+    expect(opened.trouble).toEqual([])
+  })
+
   test('an unsaved text stays visible when its skill is gone', async () => {
     folder.writeSkill('gone', { body: 'First.' })
     await using opened = await openPage(browser, dev)
