@@ -11,8 +11,9 @@ const LONGEST = 80
 /** Changed and equal pieces of a line, from the first change. */
 const MAX_PIECES = 9
 
-/** Renders a change as one phrase: its first changed words, then what else differs. */
-export function ChangeText({ diff }: { readonly diff: SkillDiff }): ComponentChildren {
+/** Renders a change after a colon: its first changed words, then what else differs. Renders nothing until it is loaded. */
+export function ChangeText({ diff }: { readonly diff: SkillDiff | undefined }): ComponentChildren {
+  if (diff === undefined || diff.texts.length === 0) return null
   const main = diff.texts.find(({ path }) => isSkillFile(path))
   const changed =
     main === undefined || main.before === null || main.after === null
@@ -27,7 +28,7 @@ export function ChangeText({ diff }: { readonly diff: SkillDiff }): ComponentChi
   ].join('; ')
   return (
     <>
-      {first !== undefined && <Words from={textOf(first.before)} to={textOf(first.after)} />}
+      : {first !== undefined && <Words from={textOf(first.before)} to={textOf(first.after)} />}
       {first !== undefined && rest !== '' && '; '}
       {rest}
     </>

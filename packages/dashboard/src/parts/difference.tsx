@@ -76,10 +76,10 @@ function Difference({ texts }: { readonly texts: FileTexts }): ComponentChildren
   return (
     <div class="diff side">
       {fold(pairs).map((run, index) =>
-        run.length > 1 && run.every(({ isNear }) => !isNear) ? (
-          <Fold key={index} pairs={run} what="equal line" />
+        run.isNear || run.pairs.length === 1 ? (
+          <Lines key={index} pairs={run.pairs} />
         ) : (
-          <Lines key={index} pairs={run} />
+          <Fold key={index} pairs={run.pairs} what="equal line" />
         ),
       )}
     </div>
@@ -98,31 +98,25 @@ export function LineCounts({ texts }: { readonly texts: FileTexts }): ComponentC
   )
 }
 
-interface NearLine extends LinePair {
-  /** Whether a change is on this line, or near it. */
-  readonly isNear: boolean
-}
-
-/** Splits the lines into runs to show and runs of equal lines to fold. */
-function fold(pairs: readonly LinePair[]): readonly (readonly NearLine[])[] {
-  const runs: NearLine[][] = []
+/** Splits the lines into runs near a change, and runs of equal lines to fold. */
+function fold(pairs: readonly LinePair[]) {
+  const runs: { readonly isNear: boolean; readonly pairs: LinePair[] }[] = []
   for (const [index, pair] of pairs.entries()) {
-    const near = pairs.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1)
-    const line = { ...pair, isNear: near.some(({ isEqual }) => !isEqual) }
+    const around = pairs.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1)
+    const isNear = around.some(({ isEqual }) => !isEqual)
     const last = runs.at(-1)
-    if (last?.[0]?.isNear === line.isNear) last.push(line)
-    else runs.push([line])
+    if (last?.isNear === isNear) last.pairs.push(pair)
+    else runs.push({ isNear, pairs: [pair] })
   }
   return runs
 }
 
-function Fold({
-  pairs,
-  what,
-}: {
+interface FoldProps {
   readonly pairs: readonly LinePair[]
   readonly what: string
-}): ComponentChildren {
+}
+
+function Fold({ pairs, what }: FoldProps): ComponentChildren {
   const isOpen = useSignal(false)
   if (pairs.length === 0 || isOpen.value) return <Lines pairs={pairs} />
   return (
@@ -133,7 +127,7 @@ function Fold({
   )
 }
 
-function Lines({ pairs }: { readonly pairs: readonly LinePair[] }): ComponentChildren {
+function Lines({ pairs }: Pick<FoldProps, 'pairs'>): ComponentChildren {
   return pairs.map(({ isEqual, before, after }, index) => (
     <div key={index} class={isEqual ? 'd same' : 'd'}>
       <Line line={before} look={isEqual ? 'o' : 'x'} />

@@ -24,12 +24,11 @@ import { Title } from './skill-pane.tsx'
 
 interface ApprovalProps {
   readonly row: SkillRow
-  readonly heading: { readonly current: HTMLHeadingElement | null }
   readonly records: readonly HistoryRecord[]
 }
 
 /** Renders a change that waits for approval: what it may do more than before, then each file, and the decision. */
-export function Approval({ row, heading, records }: ApprovalProps): ComponentChildren {
+export function Approval({ row, records }: ApprovalProps): ComponentChildren {
   const { target, revision, serving, source } = row
   const loaded = useLoaded(() => client.diff(target), [target, revision, row.status])
   const detail = useValue(() => client.skill(target), [target, revision])
@@ -43,7 +42,7 @@ export function Approval({ row, heading, records }: ApprovalProps): ComponentChi
   const diff = latest?.to === revision ? latest : undefined
   return (
     <div class="in">
-      <Title row={row} heading={heading}>
+      <Title row={row}>
         <p class="why">
           {held !== undefined && (
             <>

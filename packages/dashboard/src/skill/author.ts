@@ -19,3 +19,8 @@ export function findLive(
 ): HistoryRecord | undefined {
   return records.find(({ event, revision }) => event === 'live' && revision === serving)
 }
+
+/** Counts the changes. The first text that was seen is none. */
+export function countChanges(records: readonly HistoryRecord[]): number {
+  return records.filter(({ cause }) => cause !== 'found').length
+}

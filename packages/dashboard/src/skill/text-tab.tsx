@@ -92,10 +92,8 @@ function hasOneLineEnd(text: string): boolean {
 function countFindings(findings: readonly Finding[]): string {
   const problems = findings.filter(({ severity }) => severity !== 'info').length
   const hints = findings.length - problems
-  return [
-    ...(problems > 0 ? [plural(problems, 'problem')] : []),
-    ...(hints > 0 ? [plural(hints, 'hint')] : []),
-  ].join(', ')
+  const counts = [problems > 0 && plural(problems, 'problem'), hints > 0 && plural(hints, 'hint')]
+  return counts.filter(Boolean).join(', ')
 }
 
 interface SourceProps {
@@ -148,6 +146,8 @@ const PAUSE_MS = 250
 function Editing({ row, text, draft }: EditingProps): ComponentChildren {
   const { target, name } = row
   const place = useRef<HTMLDivElement>(null)
+  const last = useRef(draft)
+  last.current = draft
   const found = useSignal<readonly Finding[]>(findingsOf(row).filter(each => isAboutText(each, row)))
   const close = (): void => dropDraft(target)
   const save = (): void => {
@@ -199,8 +199,8 @@ function Editing({ row, text, draft }: EditingProps): ComponentChildren {
       isOpen = false
       clearTimeout(timer)
       editor?.close()
-      const left = drafts.value.get(target)
-      if (left !== undefined && !isChanged(left)) close()
+      // The cleanup comes late, when the person may have begun another edit.
+      if (!isChanged(last.current) && drafts.value.get(target) === last.current) close()
     }
   }, [])
 
@@ -238,13 +238,7 @@ function Editing({ row, text, draft }: EditingProps): ComponentChildren {
   )
 }
 
-interface RenderedProps {
-  readonly row: SkillRow
-  readonly detail: SkillDetail
-  readonly records: readonly HistoryRecord[]
-}
-
-function Rendered({ row, detail, records }: RenderedProps): ComponentChildren {
+function Rendered({ row, detail, records }: TextTabProps): ComponentChildren {
   const { serving, tokens, visibility } = row
   const live = findLive(records, serving)
   const isLive = detail.revision !== null && detail.revision === serving
@@ -254,9 +248,7 @@ function Rendered({ row, detail, records }: RenderedProps): ComponentChildren {
       <header>
         <Shape name={isLive ? 'live' : 'quiet'} />
         <b>{isLive ? 'What agents read' : 'No agent reads this'}</b>
-        <span class="m cut">
-          {isLive && live !== undefined && `live since ${formatMoment(new Date(live.at))}`}
-        </span>
+        <span class="m cut">{isLive && live !== undefined && `live since ${formatMoment(live.at)}`}</span>
       </header>
       {detail.body === null ? (
         <p class="s m none">There is no readable text.</p>

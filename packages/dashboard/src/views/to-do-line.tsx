@@ -10,6 +10,7 @@ import { Ago } from '../parts/time.tsx'
 import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
 import { toHash, toSkill } from '../route.ts'
 import { findFix, fix } from '../skill/fixes.ts'
+import { describeStay } from '../skill-state.ts'
 import { timeline } from '../store.ts'
 import type { ToDo } from '../to-do.ts'
 
@@ -57,9 +58,7 @@ function tell(item: ToDo, diff: Parameters<typeof ChangeText>[0]['diff'] | undef
       const more =
         grown.length > 0 ? ', and could do more than before' : row.serving === null ? ', it is new' : ''
       const words =
-        grown.length > 0
-          ? listNames(grown, 9)
-          : diff !== undefined && row.serving !== null && <ChangeText diff={diff} />
+        grown.length > 0 ? `: ${listNames(grown, 9)}` : row.serving !== null && <ChangeText diff={diff} />
       return {
         shape: 'wait',
         what: (
@@ -70,7 +69,6 @@ function tell(item: ToDo, diff: Parameters<typeof ChangeText>[0]['diff'] | undef
         why: (
           <>
             {row.source}
-            {words && ': '}
             {words}
           </>
         ),
@@ -152,7 +150,6 @@ function tellBroken(row: SkillRow): Told {
     problems.some(({ name, status }) => name === row.name && status === 'broken'),
   )
   const finding = row.diagnostics.find(({ severity }) => severity === 'error') ?? row.diagnostics[0]
-  const stays = row.serving === null ? 'Nothing is live.' : 'The text before it stays live.'
   const found = findFix(row)
   return {
     shape: 'broken',
@@ -162,7 +159,7 @@ function tellBroken(row: SkillRow): Told {
         {since !== undefined && <Ago at={since.at} />}
       </>
     ),
-    why: `${finding?.line === undefined ? '' : `Line ${finding.line}: `}${finding?.message ?? ''}. ${stays}`,
+    why: `${finding?.line === undefined ? '' : `Line ${finding.line}: `}${finding?.message ?? ''}. ${describeStay(row.serving)}`,
     href: toSkill(row.target, 'skill'),
     label: 'Open',
     button: found !== undefined && (
