@@ -10,7 +10,6 @@ import { formatCount, plural } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
 import { act, show } from '../parts/overlay.tsx'
 import { formatMoment } from '../parts/time.tsx'
-import { go, route } from '../route.ts'
 import { stateOf } from '../skill-state.ts'
 import { isOwn } from '../store.ts'
 import { findLive, type HistoryRecord } from './author.ts'
@@ -38,10 +37,8 @@ export function TextTab({ row, detail, records }: TextTabProps): ComponentChildr
   )
   const text = newestText(detail)
   const mayEdit = text !== null && isOwn(row) && hasOneLineEnd(text)
-  const edit =
-    mayEdit && isNewest && draft === undefined
-      ? () => editDraft(row.target, { before: text, text })
-      : undefined
+  const mayBegin = mayEdit && isNewest && draft === undefined
+  const edit = mayBegin ? () => editDraft(row.target, { before: text, text }) : undefined
   useLayoutEffect(() => bindKeys(edit ? { e: edit } : {}))
   return (
     <>
@@ -74,7 +71,7 @@ export function TextTab({ row, detail, records }: TextTabProps): ComponentChildr
         {shown.value !== 'rendered' &&
           // An open editor stays, whatever arrives.
           (mayEdit && draft !== undefined ? (
-            <Editing row={row} text={text} draft={draft} />
+            <Editing row={row} text={text} draft={draft} findings={findings} />
           ) : (
             <Source row={row} detail={detail} findings={findings} onEdit={edit} />
           ))}
@@ -138,17 +135,19 @@ interface EditingProps {
   /** The text on the disk. */
   readonly text: string
   readonly draft: Draft
+  /** Findings in the text on the disk. */
+  readonly findings: readonly Finding[]
 }
 
 const PAUSE_MS = 250
 
 /** Edits the SKILL.md in place. Checks the text after each pause in the typing. */
-function Editing({ row, text, draft }: EditingProps): ComponentChildren {
+function Editing({ row, text, draft, findings }: EditingProps): ComponentChildren {
   const { target, name } = row
   const place = useRef<HTMLDivElement>(null)
   const last = useRef(draft)
   last.current = draft
-  const found = useSignal<readonly Finding[]>(findingsOf(row).filter(each => isAboutText(each, row)))
+  const found = useSignal(findings)
   const close = (): void => dropDraft(target)
   const save = (): void => {
     const { before, text: after } = drafts.value.get(target) ?? draft
@@ -242,7 +241,6 @@ function Rendered({ row, detail, records }: TextTabProps): ComponentChildren {
   const { serving, tokens, visibility } = row
   const live = findLive(records, serving)
   const isLive = detail.revision !== null && detail.revision === serving
-  const paths = new Set(detail.files.map(({ path }) => path))
   return (
     <div class="card prose-card">
       <header>
@@ -253,18 +251,7 @@ function Rendered({ row, detail, records }: TextTabProps): ComponentChildren {
       {detail.body === null ? (
         <p class="s m none">There is no readable text.</p>
       ) : (
-        <Markdown
-          text={detail.body}
-          paths={paths}
-          onFile={path =>
-            go({
-              ...route.value,
-              chosen: row.target,
-              tab: 'files',
-              query: { ...route.value.query, file: path },
-            })
-          }
-        />
+        <Markdown text={detail.body} paths={detail.files.map(({ path }) => path)} />
       )}
       {visibility === 'listed' && tokens !== null && (
         <div class="listed">
