@@ -13,46 +13,47 @@ import { plural } from '../parts/format.ts'
 import { Icon, Shape } from '../parts/icons.tsx'
 import { act, question, type Toast } from '../parts/overlay.tsx'
 import { Ago } from '../parts/time.tsx'
-import { loadedValue, useLoaded, useValue } from '../parts/use-loaded.ts'
+import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
 import { go, route } from '../route.ts'
 import { rows } from '../store.ts'
 import { openNext } from '../views/visible-rows.ts'
 import { describeReached } from './actions.tsx'
-import { type HistoryRecord, nameAuthor } from './author.ts'
-import { describePlace, findGrowth } from './growth.ts'
-import { Title } from './skill-pane.tsx'
+import { nameAuthor, type ShownSkill } from './author.ts'
+import { findGrowth } from './growth.ts'
+
+/** Says who offered the waiting text, and what stays live. */
+export function Offer({ row, records }: Pick<ShownSkill, 'row' | 'records'>): ComponentChildren {
+  const held = records.find(({ revision, event }) => revision === row.revision && event !== 'decided')
+  return (
+    <p class="why">
+      {held !== undefined && (
+        <>
+          {nameAuthor(held)} changed it in {row.source} <Ago at={held.at} />
+          {held.note !== undefined && ` with the note “${held.note}”`}.{' '}
+        </>
+      )}
+      Until you decide, {row.serving === null ? 'no agent has it' : 'the text before it stays live'}.
+    </p>
+  )
+}
 
 interface ApprovalProps {
   readonly row: SkillRow
-  readonly records: readonly HistoryRecord[]
+  /** Hidden text that only an approval looks for. */
+  readonly unreported: SkillRow['diagnostics']
 }
 
 /** Renders a change that waits for approval: what it may do more than before, then each file, and the decision. */
-export function Approval({ row, records }: ApprovalProps): ComponentChildren {
-  const { target, revision, serving, source } = row
+export function Approval({ row, unreported }: ApprovalProps): ComponentChildren {
+  const { target, revision } = row
   const loaded = useLoaded(() => client.diff(target), [target, revision, row.status])
-  const detail = useValue(() => client.skill(target), [target, revision])
   // The revision that the person began to read.
   const isNewer = useRef(revision).current !== revision
-  const held = records.find(each => each.revision === revision && each.event !== 'decided')
-  const hidden = [...row.diagnostics, ...(detail?.unreported ?? [])].filter(
-    ({ code }) => code === 'HIDDEN_TEXT',
-  )
+  const hidden = [...row.diagnostics, ...unreported].filter(({ code }) => code === 'HIDDEN_TEXT')
   const latest = loadedValue(loaded)
   const diff = latest?.to === revision ? latest : undefined
   return (
-    <div class="in">
-      <Title row={row}>
-        <p class="why">
-          {held !== undefined && (
-            <>
-              {nameAuthor(held)} changed it in {source} <Ago at={held.at} />
-              {held.note !== undefined && ` with the note “${held.note}”`}.{' '}
-            </>
-          )}
-          Until you decide, {serving === null ? 'no agent has it' : 'the text before it stays live'}.
-        </p>
-      </Title>
+    <>
       {isNewer && (
         <p class="note warn" role="status">
           <Shape name="warn" />
@@ -63,7 +64,7 @@ export function Approval({ row, records }: ApprovalProps): ComponentChildren {
         <Answer of={loaded}>{() => <p class="m">Loading what would go live …</p>}</Answer>
       )}
       <Review key={revision} row={row} diff={diff} hidden={hidden} isNewer={isNewer} />
-    </div>
+    </>
   )
 }
 
@@ -119,7 +120,8 @@ function Review({ row, diff, hidden, isNewer }: ReviewProps): ComponentChildren 
     }),
   )
   const doubts: Doubt[] = []
-  if (hidden.length > 0) doubts.push(doubtHidden(row, hidden.map(describePlace).join('; ')))
+  const unread = grown.find(({ icon }) => icon === 'eye')
+  if (unread !== undefined) doubts.push(doubtHidden(row, unread.why))
   if (isNewer)
     doubts.push({
       title: `A newer text of ${row.name} has arrived`,

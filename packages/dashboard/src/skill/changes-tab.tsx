@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { SkillDetail, SkillRow } from 'skillstoke/client'
+import type { SkillRow } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { ChangeText } from '../parts/change-text.tsx'
@@ -11,18 +11,12 @@ import { question } from '../parts/overlay.tsx'
 import { Ago, formatMoment } from '../parts/time.tsx'
 import { useValue } from '../parts/use-loaded.ts'
 import { askRestore } from './actions.tsx'
-import { countChanges, findLive, type HistoryRecord, nameAuthor } from './author.ts'
-
-interface ChangesTabProps {
-  readonly row: SkillRow
-  readonly records: readonly HistoryRecord[]
-  readonly detail: SkillDetail
-}
+import { countChanges, findLive, type HistoryRecord, nameAuthor, type ShownSkill } from './author.ts'
 
 const MAX_LINES = 12
 
 /** Every recorded text, newest first. A line opens its difference, two can be compared, and each can be restored. */
-export function ChangesTab({ row, records, detail }: ChangesTabProps): ComponentChildren {
+export function ChangesTab({ row, records, detail }: ShownSkill): ComponentChildren {
   const chosen = useSignal<readonly HistoryRecord[]>([])
   const isWhole = useSignal(false)
   const shown = isWhole.value ? records : records.slice(0, MAX_LINES)

@@ -52,7 +52,7 @@ export function findGrowth(
 }
 
 /** Says where hidden text is, and which characters it has. */
-export function describePlace({ path = '', line, message }: Finding): string {
+function describePlace({ path = '', line, message }: Finding): string {
   const file = path.replace(/^.*\/(?=(?:scripts|references|assets|evals)\/)|^.*\/(?=[^/]+$)/, '')
   return `${file} ${line === undefined ? '' : `line ${line}`}: ${message}`.trim()
 }

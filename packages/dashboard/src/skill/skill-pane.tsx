@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { SkillDetail, SkillRow } from 'skillstoke/client'
+import type { SkillRow } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { bindKeys } from '../keyboard.ts'
 import { Answer } from '../parts/answer.tsx'
@@ -13,8 +13,8 @@ import { go, route, SKILL_TABS, type SkillTab, toHash, toSkill } from '../route.
 import { describeStay, explainCost, stateOf } from '../skill-state.ts'
 import { isOwn, placeOf } from '../store.ts'
 import { askRestore, openEditor, SkillMenu } from './actions.tsx'
-import { Approval } from './approval.tsx'
-import { countChanges, findLive, type HistoryRecord } from './author.ts'
+import { Approval, Offer } from './approval.tsx'
+import { countChanges, findLive, type ShownSkill } from './author.ts'
 import { ChangesTab } from './changes-tab.tsx'
 import { FilesTab } from './files-tab.tsx'
 import { findFix, findingsOf, fix, pathIn } from './fixes.ts'
@@ -39,36 +39,34 @@ export function SkillPane({ row }: PaneProps): ComponentChildren {
     return bindKeys(found === undefined ? {} : { f: () => fix(row, found) })
   }, [version])
 
-  if (row.status === 'pending' && route.value.tab === undefined)
-    return <Approval row={row} records={records} />
+  const isReview = row.status === 'pending' && route.value.tab === undefined
   return (
     <div class="in">
-      <Title row={row}>
-        <Cost row={row} />
-      </Title>
-      <Answer of={detail}>
-        {value => (
-          <>
-            <StateNote row={row} records={records} detail={value} />
-            <Tabs row={row} tab={tab} changes={countChanges(records)} files={value.files.length} />
-            <section class="panel" role="tabpanel" id={`p-${tab}`} aria-labelledby={`t-${tab}`}>
-              {tab === 'skill' && <TextTab row={row} detail={value} records={records} />}
-              {tab === 'tests' && <TestsTab row={row} version={version} />}
-              {tab === 'changes' && <ChangesTab row={row} records={records} detail={value} />}
-              {tab === 'files' && <FilesTab row={row} detail={value} version={version} />}
-            </section>
-          </>
-        )}
-      </Answer>
+      <Title row={row}>{isReview ? <Offer row={row} records={records} /> : <Cost row={row} />}</Title>
+      {isReview ? (
+        <Approval row={row} unreported={loadedValue(detail)?.unreported ?? []} />
+      ) : (
+        <Answer of={detail}>
+          {value => (
+            <>
+              <StateNote row={row} detail={value} records={records} />
+              <Tabs row={row} tab={tab} changes={countChanges(records)} files={value.files.length} />
+              <section class="panel" role="tabpanel" id={`p-${tab}`} aria-labelledby={`t-${tab}`}>
+                {tab === 'skill' && <TextTab row={row} detail={value} records={records} />}
+                {tab === 'tests' && <TestsTab row={row} version={version} />}
+                {tab === 'changes' && <ChangesTab row={row} records={records} detail={value} />}
+                {tab === 'files' && <FilesTab row={row} detail={value} version={version} />}
+              </section>
+            </>
+          )}
+        </Answer>
+      )}
     </div>
   )
 }
 
 /** Renders the way back to the list, the name, the state and the actions of a skill. The children are the line below. */
-export function Title({
-  row,
-  children,
-}: PaneProps & { readonly children: ComponentChildren }): ComponentChildren {
+function Title({ row, children }: PaneProps & { readonly children: ComponentChildren }): ComponentChildren {
   const { shape, word, phrase } = stateOf(row)
   const { tab, chosen, query } = route.value
   const heading = useRef<HTMLHeadingElement>(null)
@@ -134,13 +132,8 @@ function Cost({ row }: PaneProps): ComponentChildren {
   )
 }
 
-interface StateNoteProps extends PaneProps {
-  readonly records: readonly HistoryRecord[]
-  readonly detail: SkillDetail
-}
-
 /** Says what is wrong and what stays good, with the button that helps. */
-function StateNote({ row, records, detail }: StateNoteProps): ComponentChildren {
+function StateNote({ row, records, detail }: ShownSkill): ComponentChildren {
   const { status, serving, name } = row
   const live = findLive(records, serving)
   const when = live === undefined ? 'before it' : `of ${formatMoment(live.at)}`

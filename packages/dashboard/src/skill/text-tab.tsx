@@ -12,21 +12,15 @@ import { act, show } from '../parts/overlay.tsx'
 import { formatMoment } from '../parts/time.tsx'
 import { stateOf } from '../skill-state.ts'
 import { isOwn } from '../store.ts'
-import { findLive, type HistoryRecord } from './author.ts'
+import { findLive, type ShownSkill } from './author.ts'
 import { type Draft, drafts, dropDraft, editDraft, isChanged } from './drafts.tsx'
 import type { TextEditor } from './editor.ts'
 import { findingsOf, fix, isAboutText, newestText } from './fixes.ts'
 import { Markdown } from './lazy-markdown.tsx'
 import { FindingText, SourceText } from './source-text.tsx'
 
-interface TextTabProps {
-  readonly row: SkillRow
-  readonly detail: SkillDetail
-  readonly records: readonly HistoryRecord[]
-}
-
 /** The source with its findings, and beside it what agents read. */
-export function TextTab({ row, detail, records }: TextTabProps): ComponentChildren {
+export function TextTab({ row, detail, records }: ShownSkill): ComponentChildren {
   const shown = useSignal<'both' | 'source' | 'rendered'>('both')
   const draft = drafts.value.get(row.target)
   // Line numbers of the findings belong to the newest text.
@@ -237,7 +231,7 @@ function Editing({ row, text, draft, findings }: EditingProps): ComponentChildre
   )
 }
 
-function Rendered({ row, detail, records }: TextTabProps): ComponentChildren {
+function Rendered({ row, detail, records }: ShownSkill): ComponentChildren {
   const { serving, tokens, visibility } = row
   const live = findLive(records, serving)
   const isLive = detail.revision !== null && detail.revision === serving
