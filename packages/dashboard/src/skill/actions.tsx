@@ -10,9 +10,9 @@ import { go, route } from '../route.ts'
 import { isOwn, sessions } from '../store.ts'
 
 /** Opens the SKILL.md in the editor of the person who started the server. */
-export function openEditor({ target }: SkillRow, line?: number): void {
+export function openEditor({ target }: SkillRow): void {
   act(async () => {
-    const { editor, path } = await client.open(target, line)
+    const { editor, path } = await client.open(target)
     return { text: `Opened ${path} in ${editor}.` }
   })
 }
