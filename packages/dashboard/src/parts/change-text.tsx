@@ -1,9 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { SkillDiff } from 'skillstoke/client'
-import { type ComparedLine, compareFile, compareWords, type LinePair } from './compare.ts'
+import { type ComparedLine, compareFile, compareWords, type FileTexts, type LinePair } from './compare.ts'
 import { isSkillFile, plural } from './format.ts'
-
-type FileTexts = SkillDiff['texts'][number]
 
 /** Characters of an equal text that stay visible beside a change. */
 const NEAR = 32

@@ -1,15 +1,12 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { SkillDiff } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from './answer.tsx'
-import { type ComparedLine, compareFile, countLines, type LinePair } from './compare.ts'
+import { type ComparedLine, compareFile, countLines, type FileTexts, type LinePair } from './compare.ts'
 import { plural } from './format.ts'
 import { Icon } from './icons.tsx'
 import { useLoaded } from './use-loaded.ts'
 import { VisibleText } from './visible-text.tsx'
-
-type FileTexts = SkillDiff['texts'][number]
 
 /** Equal lines that stay visible beside a change. */
 const CONTEXT = 2

@@ -20,14 +20,11 @@ export function SourceText({ text, findings, onFix }: SourceTextProps): Componen
     <section class="src" aria-label="Source" tabIndex={0}>
       {lines.map((line, index) => {
         const here = byLine.get(index + 1) ?? []
-        const worst = here.some(({ severity }) => severity === 'error')
-          ? 'bad'
-          : here.length > 0
-            ? 'hint'
-            : ''
+        const isBad = here.some(({ severity }) => severity === 'error')
+        const look = isBad ? 'bad' : 'hint'
         return (
           <div key={index}>
-            <div class={`ln ${worst}`}>
+            <div class={here.length === 0 ? 'ln' : `ln ${look}`}>
               <span>{index + 1}</span>
               <span>
                 <VisibleText text={line} />
@@ -45,6 +42,8 @@ export function SourceText({ text, findings, onFix }: SourceTextProps): Componen
   )
 }
 
+const SHAPES = { error: 'broken', warning: 'warn', info: 'info' } as const
+
 interface FindingTextProps {
   readonly finding: Finding
   readonly place?: string | undefined
@@ -54,10 +53,9 @@ interface FindingTextProps {
 /** Renders a finding, with a button if its edit can be applied. */
 export function FindingText({ finding, place, onFix }: FindingTextProps): ComponentChildren {
   const { severity, message, fix, page, code, edit } = finding
-  const shape = severity === 'error' ? 'broken' : severity === 'warning' ? 'warn' : 'info'
   return (
     <div class={`finding f-${severity}`} role="note">
-      <Shape name={shape} />
+      <Shape name={SHAPES[severity]} />
       <p>
         {place !== undefined && <b>{place} </b>}
         {message}.{fix !== undefined && ` To mend it, ${fix}.`}{' '}
