@@ -361,6 +361,8 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await goTo(page, '/skills/compared/changes')
     const boxes = page.getByRole('checkbox', { name: /^Compare/ })
     await expect.poll(() => boxes.count()).toBe(3)
+    // The text that was seen first is no change.
+    await page.getByText(/^2 changes since \d\d:\d\d\./).waitFor()
     await boxes.nth(0).check()
     await boxes.nth(2).check()
     await page.getByRole('button', { name: 'Compare two' }).click()
@@ -369,6 +371,24 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await dialog.locator('.a', { hasText: 'Three.' }).waitFor()
     expect(opened.trouble).toEqual([])
     folder.remove('compared')
+  })
+
+  test('without a clipboard, the page shows the text to copy instead of saying that it was copied', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
+    await goTo(page, '/skills/shipping')
+    const menu = page.getByLabel('More actions')
+    await menu.click()
+    await page.getByRole('button', { name: 'Copy the path' }).click()
+    await page
+      .getByRole('alert')
+      .getByText(`The browser refuses to copy. Copy it here: ${folder.at('shipping')}`)
+      .waitFor()
+    await menu.click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Copy the path' }).waitFor({ state: 'hidden' })
+    expect(opened.trouble).toEqual([])
   })
 
   test('a new skill is created, disabled and removed, and each removal can be undone', async () => {

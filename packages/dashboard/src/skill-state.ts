@@ -97,3 +97,8 @@ export function explainCost({ tokens, visibility, name }: SkillRow): string {
     ? 'Listed for the model.'
     : `Listed for the model (${listed} tokens; its text is ${more} more).`
 }
+
+/** Says what agents read while the newest text is not live. */
+export function describeStay(serving: string | null, text = 'The text before it'): string {
+  return serving === null ? 'Nothing is live.' : `${text} stays live.`
+}

@@ -40,11 +40,7 @@ function EventView({ event, isLast }: EventProps): ComponentChildren {
   switch (event.kind) {
     case 'text':
       // Markdown is parsed once, when the text is complete.
-      return isLast ? (
-        <p class="growing">{event.delta}</p>
-      ) : (
-        <Markdown text={event.delta} paths={NO_FILES} onFile={() => undefined} />
-      )
+      return isLast ? <p class="growing">{event.delta}</p> : <Markdown text={event.delta} />
     case 'reasoning':
       return <FoldedText title="Reasoning" text={event.delta} />
     case 'skill-invoked':
@@ -97,8 +93,6 @@ function EventView({ event, isLast }: EventProps): ComponentChildren {
       return event satisfies never
   }
 }
-
-const NO_FILES: ReadonlySet<string> = new Set()
 
 interface FoldedTextProps {
   readonly title: string

@@ -10,6 +10,7 @@ import { Ago } from '../parts/time.tsx'
 import { useValue } from '../parts/use-loaded.ts'
 import { toHash, toSkill } from '../route.ts'
 import { findFix, fix } from '../skill/fixes.ts'
+import { describeStay } from '../skill-state.ts'
 import { timeline } from '../store.ts'
 import type { ToDo } from '../to-do.ts'
 
@@ -52,7 +53,7 @@ export function ToDoLine({ item }: { readonly item: ToDo }): ComponentChildren {
   )
 }
 
-type Diff = Parameters<typeof ChangeText>[0]['diff']
+type Diff = NonNullable<Parameters<typeof ChangeText>[0]['diff']>
 
 function tell(item: ToDo, diff: Diff | undefined): Told {
   switch (item.kind) {
@@ -130,13 +131,12 @@ function tellBroken(row: SkillRow): Told {
     problems.some(({ name, status }) => name === row.name && status === 'broken'),
   )
   const finding = row.diagnostics.find(({ severity }) => severity === 'error') ?? row.diagnostics[0]
-  const stays = row.serving === null ? 'Nothing is live.' : 'The text before it stays live.'
   const found = findFix(row)
   return {
     shape: 'broken',
     name: row.name,
     says: ['is broken ', since && ['since the save ', <Ago key="at" at={since.at} />]],
-    why: `${finding?.line === undefined ? '' : `Line ${finding.line}: `}${finding?.message ?? ''}. ${stays}`,
+    why: `${finding?.line === undefined ? '' : `Line ${finding.line}: `}${finding?.message ?? ''}. ${describeStay(row.serving)}`,
     href: toSkill(row.target, 'skill'),
     label: 'Open',
     button: found && (
@@ -158,5 +158,5 @@ function tellWaiting({ name, target, source, serving }: SkillRow, diff: Diff | u
       why: `${source}: ${listNames(diff.newCapabilities, 9)}`,
     }
   if (serving === null) return { ...told, says: `${says}, it is new`, why: source }
-  return { ...told, says, why: [`${source}: `, <ChangeText key="text" diff={diff} />] }
+  return { ...told, says, why: [source, <ChangeText key="text" diff={diff} />] }
 }
