@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { AgentEvent, PrefixReading } from '@skillstoke/agent'
+import { rankSkills } from '@skillstoke/author/internal'
 import type {
   Diagnostic,
   Generation,
@@ -111,7 +112,12 @@ export class DevPrinter {
   }
 
   /** Prints where the server is, what to edit, and what needs a person. */
-  async start(viewing: Viewing, findings: SkillFindings, server: Addresses): Promise<void> {
+  async start(
+    viewing: Viewing,
+    findings: SkillFindings,
+    server: Addresses,
+    question?: string,
+  ): Promise<void> {
     this.#findings = findings
     this.#seen = { viewing, view: viewCatalog(viewing) }
     if (this.isVerbose) return await this.details(server)
@@ -120,9 +126,12 @@ export class DevPrinter {
     const reports = skills.current.reports()
     const of = (status: SkillReport['status']): number =>
       reports.filter(each => each.status === status).length
-    const own = skills.current
+    const editable = skills.current
       .list()
-      .find(({ directory, source }) => directory !== undefined && isInRoot({ source }, skills))
+      .filter(skill => skill.directory !== undefined && isInRoot(skill, skills))
+    // The demo agent probably loads the skill that shares most words with its question.
+    const asked = rankSkills(question ?? '', editable).ranking[0]?.skill
+    const own = editable.find(({ name }) => name === asked) ?? editable[0]
     print(`${paint('bold', 'skillstoke dev')} ${readVersion()}`)
     this.#addresses(server)
     const waiting = toCommandLine(['pending', ...this.#options.config.options])

@@ -123,7 +123,7 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
       }
       terminal = parts.use(new ChatTerminal({ prompt: 'ask: ', signal: end.signal, onKey }))
     }
-    await print.start(answering, server.state.findings, server)
+    await print.start(answering, server.state.findings, server, asksItself ? question : undefined)
     printAbove(config.isInteractive ? KEYS : 'edit a skill and save it; press Ctrl-C to stop')
     if (asksItself) turns.requestTurn()
     await untilAborted(end.signal)
