@@ -1,6 +1,6 @@
 import type { TokenUsage } from '@skillstoke/agent'
 import type { Collision, TestFault, TriggerCase } from '@skillstoke/author'
-import type { TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
+import type { Score, TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
 import type { Digest, SkillChange, SkillFacet, SkillStatus, ToolProgress } from '@skillstoke/core'
 import type {
   describeScripts,
@@ -236,14 +236,7 @@ export interface TimelineEntry {
 }
 
 /** Tests of a served revision that a model failed. */
-export interface FailingTests {
-  readonly skill: string
-  readonly passed: number
-  readonly total: number
-  readonly model: string
-  /** When the tests ended, as an ISO date. */
-  readonly at: string
-}
+export type FailingTests = Score
 
 /** What an author should look at besides findings. Empty for more than 1,000 skills. */
 export interface AttentionInfo {
@@ -276,42 +269,18 @@ export interface UpdateEvent {
   readonly entry: TimelineEntry
 }
 
-/**
- * Contains the rows that changed without a new generation, because the tokens of a skill were counted or a skill was
- * used.
- */
-export interface RowsEvent {
-  readonly kind: 'rows'
-  readonly skills: readonly SkillRow[]
-}
-
-/** Sent when conversations start, end, or continue. */
-export interface SessionsEvent {
-  readonly kind: 'sessions'
-  readonly sessions: readonly SessionInfo[]
-  readonly clients: readonly ClientInfo[]
-}
-
-/** Sent when there is more or less to look at. */
-export interface AttentionEvent {
-  readonly kind: 'attention'
-  readonly attention: AttentionInfo
-}
-
-/** Sent when commands of a skill are added, removed, or changed. */
-export interface CommandsEvent {
-  readonly kind: 'commands'
-  readonly skill: string
-}
-
 /** Events that `GET /api/events` sends. */
 export type ServerEvent =
   | StateEvent
   | UpdateEvent
-  | RowsEvent
-  | SessionsEvent
-  | AttentionEvent
-  | CommandsEvent
+  /** The rows that changed without a new generation, because tokens were counted or a skill was used. */
+  | { readonly kind: 'rows'; readonly skills: readonly SkillRow[] }
+  /** Sent when conversations start, end, or continue. */
+  | ({ readonly kind: 'sessions' } & Pick<StateEvent, 'sessions' | 'clients'>)
+  /** Sent when there is more or less to look at. */
+  | ({ readonly kind: 'attention' } & Pick<StateEvent, 'attention'>)
+  /** Sent when commands of a skill are added, removed, or changed. */
+  | { readonly kind: 'commands'; readonly skill: string }
 
 export const KEY_HEADER = 'x-skillstoke-key'
 
