@@ -20,7 +20,6 @@ import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
-import { ModelTests } from '../trial/model-tests.ts'
 import { printCommands } from './command-printer.ts'
 import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
@@ -109,12 +108,14 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
         if (asksItself && update.changes.length > 0) turns.requestTurn(update)
       }),
     )
-    const model = flags.test === true ? new ModelTests(config) : undefined
-    const askModel =
-      model && (async (tests: SkillTests) => summarizeTrials(await model.run(tests, { signal: end.signal })))
-    parts.defer(printTests(skills, skills.forConversation(scope), printAbove, askModel))
+    const { findings, modelTests } = server.state
+    const askModel = async (tests: SkillTests): Promise<string> =>
+      summarizeTrials(await modelTests.run(tests, { signal: end.signal }))
+    parts.defer(
+      printTests(skills, skills.forConversation(scope), printAbove, flags.test ? askModel : undefined),
+    )
     if (config.isInteractive) {
-      const fix = new FixKey(skills, server.state.findings, printAbove)
+      const fix = new FixKey(skills, findings, printAbove)
       const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))
       const onKey = (key: string): void => {
         void actOnKey(key, {
@@ -123,7 +124,7 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
       }
       terminal = parts.use(new ChatTerminal({ prompt: 'ask: ', signal: end.signal, onKey }))
     }
-    await print.start(answering, server.state.findings, server, asksItself ? question : undefined)
+    await print.start(answering, findings, server, asksItself ? question : undefined)
     printAbove(config.isInteractive ? KEYS : 'edit a skill and save it; press Ctrl-C to stop')
     if (asksItself) turns.requestTurn()
     await untilAborted(end.signal)

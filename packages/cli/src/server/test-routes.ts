@@ -5,7 +5,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import type { SkillTestsInfo, TestRunEvent } from '../client/api-types.ts'
 import { writeTest } from '../trial/add-test.ts'
-import { ModelTests } from '../trial/model-tests.ts'
+import type { ModelTests } from '../trial/model-tests.ts'
 import type { ApiOptions } from './api.ts'
 import { body, follow, lookFirst, query, reply, streamWork } from './api-route.ts'
 import { skillName } from './review-routes.ts'
@@ -18,10 +18,10 @@ const newTest = z.strictObject({
 })
 
 /** Creates the routes that show, add and run the tests of a skill. */
-export function createTestRoutes({ answering, state, config, playground, signal: end }: ApiOptions) {
+export function createTestRoutes({ answering, state, playground, signal: end }: ApiOptions) {
   const { skills, scope } = answering
   const reader = skills.forConversation(defined({ scope }))
-  const model = new ModelTests(config)
+  const model = state.modelTests
   const isOffline = playground.model === 'offline'
 
   const readTests = async (name: string): Promise<SkillTests> => {
@@ -35,7 +35,6 @@ export function createTestRoutes({ answering, state, config, playground, signal:
   ): Promise<Exclude<TestRunEvent, { kind: 'progress' }>> => {
     try {
       const { passed, total, stopped, error } = await model.run(await readTests(name), options)
-      state.lookAgain()
       const reason = error === undefined ? undefined : toMessage(error)
       return { kind: 'result', passed, total, ...defined({ stopped, reason }) }
     } catch (thrown) {

@@ -17,10 +17,13 @@ const MAX_CALLS = 200
 /** Sends the messages of skills to the model of the configuration, one skill after the other. Keeps each answer. */
 export class ModelTests {
   readonly #config: Config
+  readonly #onTested: () => void
   readonly #turns = new Turns(1)
 
-  constructor(config: Config) {
+  /** @param onTested called after each run */
+  constructor(config: Config, onTested: () => void) {
     this.#config = config
+    this.#onTested = onTested
   }
 
   async run(tests: SkillTests, options: Pick<JobOptions, 'signal' | 'onProgress'>): Promise<TriggerTrials> {
@@ -34,6 +37,7 @@ export class ModelTests {
       const { name: skill, revision } = skills.current.get(tests.skill)
       const score = { skill, revision, model: asked.model, passed, total, at: new Date().toISOString() }
       if (stopped === undefined && total > 0) store.keepScore(score)
+      this.#onTested()
       return trials
     })
   }
