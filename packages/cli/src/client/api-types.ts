@@ -94,30 +94,6 @@ export type TestRunEvent =
     }
   | { readonly kind: 'failed'; readonly message: string }
 
-/** `GET /api/fleet/versions`: the versions of a published skill, newest first. */
-export interface FleetVersions {
-  readonly versions: readonly {
-    readonly version: number
-    /** Null for a removal. */
-    readonly revision: Digest | null
-    readonly publisher: string
-    /** ISO date of the publication. */
-    readonly at: string
-    readonly note?: string
-  }[]
-}
-
-/** `POST /api/fleet/rollback`: asks for an earlier version of a published skill. */
-export interface FleetRollbackRequest {
-  /** Label of the source that follows the fleet. */
-  readonly source: string
-  readonly skill: string
-  /** @default the newest version with other files */
-  readonly version?: number
-  /** The version that the caller has seen. */
-  readonly expect: number
-}
-
 /** Events that `POST /api/run` sends, one per line. The last event is the result or the failure. */
 export type RunEvent =
   | ({ readonly kind: 'progress' } & ToolProgress)
