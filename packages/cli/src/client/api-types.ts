@@ -1,6 +1,6 @@
 import type { TokenUsage } from '@skillstoke/agent'
 import type { Collision, TestFault, TriggerCase } from '@skillstoke/author'
-import type { Score, TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
+import type { Score, TriggerTrial } from '@skillstoke/author/trials'
 import type { Digest, SkillChange, SkillFacet, SkillStatus, ToolProgress } from '@skillstoke/core'
 import type {
   describeScripts,
@@ -89,7 +89,6 @@ export type TestRunEvent =
       readonly passed: number
       readonly total: number
       /** Why the run ended early. */
-      readonly stopped?: TriggerTrials['stopped']
       readonly reason?: string
     }
   | { readonly kind: 'failed'; readonly message: string }

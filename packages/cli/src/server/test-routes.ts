@@ -29,14 +29,11 @@ export function createTestRoutes({ answering, state, playground, signal: end }: 
     return await readTestsOf(skills.current.get(name), skills)
   }
 
-  const run = async (
-    name: string,
-    options: Parameters<ModelTests['run']>[1],
-  ): Promise<Exclude<TestRunEvent, { kind: 'progress' }>> => {
+  const run = async (name: string, options: Parameters<ModelTests['run']>[1]): Promise<TestRunEvent> => {
     try {
-      const { passed, total, stopped, error } = await model.run(await readTests(name), options)
+      const { passed, total, error } = await model.run(await readTests(name), options)
       const reason = error === undefined ? undefined : toMessage(error)
-      return { kind: 'result', passed, total, ...defined({ stopped, reason }) }
+      return { kind: 'result', passed, total, ...defined({ reason }) }
     } catch (thrown) {
       return { kind: 'failed', message: toMessage(thrown) }
     }
