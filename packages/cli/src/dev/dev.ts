@@ -56,7 +56,6 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
   let terminal: ChatTerminal | undefined
   const printAbove = (line = ''): void =>
     terminal === undefined ? printLine(line) : terminal.print(`${line}\n`)
-  const print = new DevPrinter({ print: printAbove, countTokens, config, isVerbose: flags.verbose ?? false })
   const scope = defined({ scope: config.scope })
   {
     // Disposes the parts in reverse order when the block ends, even after an error.
@@ -83,11 +82,6 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
       model: config.model.model ?? 'offline',
       onChange: tellSessions,
     })
-    const turns = createDemoTurns({
-      ...{ playground, skills, print, question },
-      scope: config.scope,
-      signal: end.signal,
-    })
     const mcp = parts.use(
       createSkillsServer(skills, {
         version: readVersion(),
@@ -100,6 +94,15 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
     await noteOther(config)
     parts.defer(tellOthers(config, server))
     const answering = toAnswering(skills, config, measureExactly)
+    const print = new DevPrinter({
+      ...{ print: printAbove, countTokens, config, isVerbose: flags.verbose ?? false },
+      running: { viewing: answering, server, question: asksItself ? question : undefined },
+    })
+    const turns = createDemoTurns({
+      ...{ playground, skills, print, question },
+      scope: config.scope,
+      signal: end.signal,
+    })
     parts.defer(printCommands(skills, printAbove))
     parts.defer(async () => await turns.close())
     parts.defer(
@@ -119,12 +122,13 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
       const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))
       const onKey = (key: string): void => {
         void actOnKey(key, {
-          ...{ answering, print, printLine: printAbove, terminal, turns, end, opener, server, fix },
+          ...{ answering, print, printLine: printAbove, terminal, turns, end, opener, fix },
+          pageUrl: server.pageUrl,
         })
       }
       terminal = parts.use(new ChatTerminal({ prompt: 'ask: ', signal: end.signal, onKey }))
     }
-    await print.start(answering, findings, server, asksItself ? question : undefined)
+    await print.overview()
     printAbove(config.isInteractive ? KEYS : 'edit a skill and save it; press Ctrl-C to stop')
     if (asksItself) turns.requestTurn()
     await untilAborted(end.signal)
