@@ -4,7 +4,7 @@ import type { SkillReport } from '@skillstoke/core'
 import { findMeant, MAX_LOOK_MS, quote } from '@skillstoke/core/internal'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { checkText } from '../check/check-report.ts'
+import { checkReport } from '../check/check-report.ts'
 import { isLinked, writeFixes } from '../check/fix-files.ts'
 import { toSetting } from '../check/skill-findings.ts'
 import type { Config } from '../config/config.ts'
@@ -57,8 +57,8 @@ export function createAuthorRoutes({ answering, state, config }: ApiOptions) {
 
   return new Hono()
     .post('/check', body(z.strictObject({ skill: skillName, text })), async context => {
-      const wish = context.req.valid('json')
-      const findings = await checkText(await find(wish.skill), wish.text, toSetting(skills, config))
+      const { skill, text } = context.req.valid('json')
+      const findings = await checkReport(await find(skill), { ...toSetting(skills, config), text })
       return reply(context, { findings })
     })
     .post('/save', body(z.strictObject({ skill: skillName, before: text, text })), async context => {
