@@ -1,6 +1,6 @@
 import type { TokenUsage } from '@skillstoke/agent'
-import type { Collision, TestFault, TriggerCase } from '@skillstoke/author'
-import type { Score, TriggerTrial } from '@skillstoke/author/trials'
+import type { Collision } from '@skillstoke/author'
+import type { Score } from '@skillstoke/author/trials'
 import type { Digest, SkillChange, SkillFacet, SkillStatus, ToolProgress } from '@skillstoke/core'
 import type {
   describeScripts,
@@ -10,6 +10,7 @@ import type {
   SourcesStatus,
 } from '@skillstoke/core/internal'
 import type { ScriptContainment, ScriptLine } from '@skillstoke/core/source'
+import type { ApiClient } from './api-client.ts'
 
 export type { Finding } from '@skillstoke/author'
 // The answers to questions about skills, which the command line gives without a server, too.
@@ -62,24 +63,10 @@ export type RunRequest =
   | { readonly skill: string; readonly command: string; readonly input: Readonly<Record<string, unknown>> }
   | { readonly skill: string; readonly path: string; readonly args: readonly string[] }
 
+/** The messages of the tests of a skill, with what their words and earlier runs say. */
+export type SkillTestsInfo = Awaited<ReturnType<ApiClient['tests']>>
 /** One message of the tests of a skill. */
-export interface TestCase extends Pick<TriggerCase, 'kind' | 'message' | 'verdict'> {
-  /** The skill that shares most words with the message, and the next one. */
-  readonly first: string | null
-  readonly second: string | null
-  /** What a model did with the message, and the present catalog. Null if no model was asked. */
-  readonly trial: TriggerTrial | null
-}
-
-/** `GET /api/skills/:name/tests` */
-export interface SkillTestsInfo {
-  /** Name of the model. Null if no model is named, so that only words can be compared. */
-  readonly model: string | null
-  /** Number of model calls that a run would make. */
-  readonly calls: number
-  readonly cases: readonly TestCase[]
-  readonly faults: readonly TestFault[]
-}
+export type TestCase = SkillTestsInfo['cases'][number]
 
 /** Events that `POST /api/tests/run` sends, one per line. The last event is the result or the failure. */
 export type TestRunEvent =
