@@ -37,7 +37,7 @@ import { currentUser } from '../skills/open-skills.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { findProgramName } from '../terminal/program-name.ts'
 import { ModelTests } from '../trial/model-tests.ts'
-import { afterPause, type PausedWork } from './after-pause.ts'
+import { afterPause } from './after-pause.ts'
 import { findAttention } from './attention.ts'
 import { EventLog } from './event-log.ts'
 import { DEMO, type Playground } from './playground.ts'
@@ -74,9 +74,9 @@ export class LiveState {
   readonly #clients = new SeenClients()
   readonly modelTests: ModelTests
   readonly #stops: readonly (() => void)[]
-  readonly #uses: PausedWork = afterPause(() => this.#refreshRows())
-  readonly #telling: PausedWork = afterPause(() => this.tellSessions())
-  readonly #looking: PausedWork = afterPause(() => this.#lookAgain())
+  readonly #uses = afterPause(() => this.#refreshRows())
+  readonly #telling = afterPause(() => this.tellSessions())
+  readonly #looking = afterPause(() => this.#lookAgain())
   #attention: AttentionInfo = { collisions: [], failing: [] }
   #told: Generation
   #toldSessions = ''
