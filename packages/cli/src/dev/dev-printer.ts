@@ -33,7 +33,6 @@ import { ageOfChange, ageOfReport, timeOfUpdate } from '../server/save-age.ts'
 import { toTimelineChange } from '../server/timeline.ts'
 import { isInRoot } from '../skills/open-skills.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
-import { toCommandLine } from '../terminal/command-line.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import {
@@ -49,7 +48,7 @@ import {
   toTerminalLine,
   toTerminalText,
 } from '../terminal/output.ts'
-import { findProgramName } from '../terminal/program-name.ts'
+import { nameCommand } from '../terminal/program-name.ts'
 
 export interface DevPrinterOptions {
   readonly print: (line?: string) => void
@@ -126,7 +125,7 @@ export class DevPrinter {
     if (this.isVerbose) await this.#listEach(skills, this.#view)
     this.#addresses(running.server)
     const path = findExample(skills, running.question)
-    const pending = `approve what waits: press o, or ${this.#nameCommand('pending')}`
+    const pending = `approve what waits: press o, or ${nameCommand(['pending', ...this.#options.config.options])}`
     if (path !== undefined) print(`  edit ${nearPath(path)}; agents follow at their next step`)
     else print(`  ${waiting > 0 ? pending : NO_SKILLS}`)
     const counts = [
@@ -185,7 +184,7 @@ export class DevPrinter {
       print(`  port ${port} is in use, so the server uses another port; --port sets one`)
     print(`  page ${paint('cyan', server.pageUrl)}`)
     const [first, ...others] = MCP_CLIENT_IDS
-    const install = this.#nameCommand('mcp', 'install', first)
+    const install = nameCommand(['mcp', 'install', first, ...config.options])
     if (!this.isVerbose) {
       const line = `  MCP  ${server.mcpUrl}; client: ${install}`
       print(line.length <= WIDTH ? line : `  MCP  ${server.mcpUrl}; v shows how to set up a client`)
@@ -194,10 +193,6 @@ export class DevPrinter {
     print(`  MCP  ${paint('cyan', server.mcpUrl)}  Authorization: Bearer ${server.token}`)
     print(`  set up an MCP client: ${install}`)
     print(paint('dim', `    or ${others.join(', ')}`))
-  }
-
-  #nameCommand(...words: readonly string[]): string {
-    return `${findProgramName()} ${toCommandLine([...words, ...this.#options.config.options])}`
   }
 
   /** Prints a line if each step is printed. */

@@ -67,7 +67,6 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
         ...{ watching: 'auto', serves: true, runsScripts: true, usedBy: 'dev', runtime: { catalog } },
       }),
     )
-    const tellSessions = (): void => server.state.tellSessions()
     const store = new MemoryConversationStore()
     const agent = parts.use(
       new SkillAgent({
@@ -80,7 +79,7 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
       agent,
       forget: async id => await store.remove(TENANT, id),
       model: config.model.model ?? 'offline',
-      onChange: tellSessions,
+      onChange: () => server.state.tellSessions(),
     })
     const mcp = parts.use(
       createSkillsServer(skills, {

@@ -34,8 +34,7 @@ import type {
 import { type Config, pathsOf } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { currentUser } from '../skills/open-skills.ts'
-import { toCommandLine } from '../terminal/command-line.ts'
-import { findProgramName } from '../terminal/program-name.ts'
+import { nameCommand } from '../terminal/program-name.ts'
 import { ModelTests } from '../trial/model-tests.ts'
 import { afterPause } from './after-pause.ts'
 import { findAttention } from './attention.ts'
@@ -261,7 +260,7 @@ export class LiveState {
       ...{ startId, pid: process.pid, version: this.#version },
       ...{ stateDirectory: config.stateDirectory, model: playground.model },
       ...{ project: basename(process.cwd()), user: currentUser() },
-      command: `${findProgramName()} ${toCommandLine(['dev', ...config.options, ...port])}`,
+      command: nameCommand(['dev', ...config.options, ...port]),
       ...countSkills(
         this.#skills,
         pathsOf(config),
