@@ -15,7 +15,8 @@ export function afterPause(work: () => Promise<void> | void) {
     try {
       await work()
     } catch (thrown) {
-      process.emitWarning(`skillstoke: ${toMessage(thrown)}`)
+      // A process that ends may close the store during the work.
+      if (!isClosed) process.emitWarning(`skillstoke: ${toMessage(thrown)}`)
     }
     timer = undefined
     if (isRequested) request()
