@@ -133,8 +133,8 @@ function Lines({ pairs }: Pick<FoldProps, 'pairs'>): ComponentChildren {
   ))
 }
 
-/** What is said about a line, by its look: removed, added, or equal on the left or the right. */
-const SIGNS = { x: ['−', 'removed'], a: ['+', 'added'], o: ['', 'equal'], '': ['', 'equal'] } as const
+/** The sign of a line, by its look: removed, added, or equal on the left or the right. Equal lines are read once. */
+const SIGNS = { x: ['−', 'removed'], a: ['+', 'added'], o: ['', ''], '': ['', ''] } as const
 
 interface LineProps {
   readonly line: ComparedLine | undefined
@@ -145,11 +145,15 @@ function Line({ line, look }: LineProps): ComponentChildren {
   const [sign, word] = SIGNS[look]
   const Mark = look === 'x' ? 'del' : 'ins'
   return (
-    <div class={line === undefined ? 'e' : look}>
+    <div class={line === undefined ? 'e' : look} aria-hidden={look === 'o' || line === undefined}>
       <span>{line?.number}</span>
-      <span role="img" aria-label={word}>
-        {line !== undefined && sign}
-      </span>
+      {sign === '' || line === undefined ? (
+        <span />
+      ) : (
+        <span role="img" aria-label={word}>
+          {sign}
+        </span>
+      )}
       <span>
         {line?.parts.map(({ text, isChanged }, index) =>
           isChanged && line.parts.length > 1 ? (

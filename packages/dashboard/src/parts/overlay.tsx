@@ -29,8 +29,12 @@ export const question = signal<Question | undefined>(undefined)
 /** The dialog that is open, other than a question. */
 export const openDialog = signal<'find' | 'keys' | 'new-skill' | undefined>(undefined)
 
+/** Closes the dialog or the question that is open. */
 export function closeDialog(): void {
+  // If an open dialog is only removed, the focus is lost.
+  document.querySelector('dialog')?.close()
   openDialog.value = undefined
+  question.value = undefined
 }
 
 const toast = signal<Toast | undefined>(undefined)
@@ -101,24 +105,21 @@ export function ToastView(): ComponentChildren {
 
 interface ModalProps {
   readonly title: string
-  /** @default closes `openDialog` */
-  readonly onClose?: () => void
   readonly children: ComponentChildren
 }
 
 /** Renders a dialog over the page. Escape closes it, and the focus returns to where it was. */
-export function Modal({ title, onClose = closeDialog, children }: ModalProps): ComponentChildren {
+export function Modal({ title, children }: ModalProps): ComponentChildren {
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const dialog = element.current
     dialog?.showModal()
     dialog?.querySelector<HTMLElement>('input, textarea, footer button')?.focus()
     dialog?.scrollTo(0, 0)
-    return () => dialog?.close()
   }, [])
   return (
     // The event comes later, when this dialog may have made room for another one.
-    <dialog ref={element} aria-label={title} onClose={() => element.current?.isConnected && onClose()}>
+    <dialog ref={element} aria-label={title} onClose={() => element.current?.isConnected && closeDialog()}>
       {children}
     </dialog>
   )

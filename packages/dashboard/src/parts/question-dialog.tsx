@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import { ChangeButton } from './change-button.tsx'
-import { act, Modal, question } from './overlay.tsx'
+import { act, closeDialog, Modal, question } from './overlay.tsx'
 
 /** Renders the question of the page, if there is one. */
 export function QuestionDialog(): ComponentChildren {
@@ -9,16 +9,13 @@ export function QuestionDialog(): ComponentChildren {
   const field = useRef<HTMLTextAreaElement>(null)
   if (asked === undefined) return null
   const { title, text, preview, reason, confirm, isDangerous, run } = asked
-  const close = (): void => {
-    question.value = undefined
-  }
   const answer = (): void => {
     const given = field.current?.value.trim() ?? ''
-    close()
+    closeDialog()
     if (run !== undefined) act(() => run(given))
   }
   return (
-    <Modal title={title} onClose={close}>
+    <Modal title={title}>
       <h2>{title}</h2>
       {text !== undefined && <p class="m">{text}</p>}
       {preview !== undefined && <div class="preview">{preview}</div>}
@@ -36,7 +33,7 @@ export function QuestionDialog(): ComponentChildren {
         </label>
       )}
       <footer>
-        <button type="button" class="btn" onClick={close}>
+        <button type="button" class="btn" onClick={closeDialog}>
           {run === undefined ? 'Close' : 'Cancel'}
         </button>
         {run !== undefined && (

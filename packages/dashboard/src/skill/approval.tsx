@@ -11,7 +11,7 @@ import { compareFile, countLines } from '../parts/compare.ts'
 import { FileDifference, LineCounts } from '../parts/difference.tsx'
 import { plural } from '../parts/format.ts'
 import { Icon, Shape } from '../parts/icons.tsx'
-import { act, question, type Toast } from '../parts/overlay.tsx'
+import { act, closeDialog, question, type Toast } from '../parts/overlay.tsx'
 import { Ago } from '../parts/time.tsx'
 import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
 import { go, route } from '../route.ts'
@@ -182,6 +182,7 @@ function Review({ row, diff, hidden, isNewer }: ReviewProps): ComponentChildren 
             <label class="seen">
               <input
                 type="checkbox"
+                aria-label={`Seen: ${each.path}`}
                 checked={seen.value.has(each.path)}
                 onChange={event => mark(each.path, event.currentTarget.checked)}
               />{' '}
@@ -255,11 +256,7 @@ function DecisionBar({ row, diff, seen, doubts }: DecisionBarProps): ComponentCh
         <>
           {[first.text, ...others.map(({ title, text }) => `${title}. ${text}`)].join(' ')}{' '}
           {goToFile && (
-            <button
-              type="button"
-              class="link"
-              onClick={event => event.currentTarget.closest('dialog')?.close()}
-            >
+            <button type="button" class="link" onClick={closeDialog}>
               Show it
             </button>
           )}

@@ -82,7 +82,7 @@ function Collisions({ name }: { readonly name: string }): ComponentChildren {
         <Shape name="warn" />
         <p>
           <strong>{other} fits the same messages.</strong> Both descriptions are about {shared.join(', ')}.
-          {suggestion !== undefined && ` ${suggestion}.`}
+          {suggestion !== undefined && ` ${suggestion.replace(/[^"]$/, '$&.')}`}
         </p>
       </div>
     )

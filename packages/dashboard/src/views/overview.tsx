@@ -201,7 +201,7 @@ function toPiece(row: SkillRow): ComponentChildren {
   const { name, target, visibility } = row
   const isOver = visibility === 'unlisted'
   return (
-    // biome-ignore lint/a11y/useAnchorContent: the title names the link, and only a pointer needs it
+    // biome-ignore lint/a11y/useAnchorContent: only a pointer needs it; the group and the legend say the same
     <a
       key={target}
       class={isOver ? 'piece un' : 'piece'}
@@ -209,6 +209,7 @@ function toPiece(row: SkillRow): ComponentChildren {
       title={`${name}: ${isOver ? 'needs ' : ''}${formatCount(costOf(row))} tokens`}
       href={toSkill(target)}
       tabIndex={-1}
+      aria-hidden
     />
   )
 }
