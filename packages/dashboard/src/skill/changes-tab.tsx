@@ -120,6 +120,12 @@ function RecordLine({ row, record, before, isLive, choice }: RecordLineProps): C
       difference={isText && <LoadedDifference target={row.target} from={before} to={to} />}
       side={
         <>
+          {isLive && (
+            <span class="badge b-live">
+              <Shape name="live" />
+              live
+            </span>
+          )}
           {main !== undefined && <LineCounts texts={main} />}
           {mayRestore && (
             <ChangeButton
@@ -136,13 +142,7 @@ function RecordLine({ row, record, before, isLive, choice }: RecordLineProps): C
     >
       {nameAuthor(record)} {event === 'held' ? 'offered a text, which waited' : CAUSES[cause]}
       <ChangeText diff={diff} />
-      {note !== undefined && <span class="m"> “{note}”</span>}{' '}
-      {isLive && (
-        <span class="badge b-live">
-          <Shape name="live" />
-          live
-        </span>
-      )}
+      {note !== undefined && <span class="m"> “{note}”</span>}
     </Line>
   )
 }

@@ -152,7 +152,7 @@ function Catalog(): ComponentChildren {
   const largest = shown.slice(0, 2).map(row => `${row.name} ${costOf(row)}`)
   const legend = [
     ['live', '', listed, 'listed', '', `${formatCount(left)} tokens left`],
-    ['unlisted', 'unlisted', unlisted, 'unlisted', 'found by search', need],
+    ['unlisted', 'unlisted', unlisted, 'unlisted', 'searchable', need],
     ['hidden', 'hidden', hidden, 'hidden', 'people invoke them', '0 tokens'],
   ] as const
   return (
