@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { startDev } from './fixtures/dev.ts'
 import { DevTerminal } from './fixtures/dev-terminal.ts'
-import { TemporaryFolder } from './fixtures/skill-folder.ts'
+import { GitRepository } from './fixtures/git-repository.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the terminal gets this control sequence
 const ERASED = /\u001b\[2K$/
@@ -87,5 +89,32 @@ describe('the key a of stoke dev', () => {
     folder.writeSkill('skills/refund', { body: 'Within 90 days.' })
     await dev.printed(/LIVE refund[\s\S]*generation \d+ -> \d+[\s\S]*prefix unchanged/, detailed)
     await dev.press('v', /details are off/)
+  })
+})
+
+describe('the demo agent of stoke dev', () => {
+  test('the start names the skill that the question of the agent is about', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/orders')
+    folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
+    const args = [folder.at('skills'), '--state', folder.at('state'), '--ask', 'refund?']
+    await using dev = new DevTerminal(args)
+    await dev.printed(/edit \S+refund\/SKILL\.md; agents follow[\s\S]*agent .*Within 30 days\./)
+  })
+
+  test('the agent waits for the first skill while everything waits for approval', async () => {
+    using folder = new TemporaryFolder()
+    const repository = new GitRepository(folder.at('team.git'))
+    repository.commit({ 'refund/SKILL.md': skillText('refund', { body: 'Within 30 days.' }) })
+    const state = folder.at('state')
+    await using dev = await startDev({
+      root: folder.at('none'),
+      state,
+      args: ['--source', `file://${repository.directory}`],
+    })
+    const [waiting] = (await dev.client.pending()).skills
+    await dev.client.decide({ verb: 'approve', skill: 'refund', revision: waiting?.revision ?? '' })
+    await dev.printed(/turn 1 you: Use the skill "refund"\.[\s\S]*agent: .*Within 30 days\./)
+    expect(dev.output()).not.toContain('I see no skills')
   })
 })

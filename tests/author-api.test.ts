@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { ApiError, type ServerEvent } from 'skillstoke/client'
 import { describe, expect, test } from 'vitest'
+import { stoke } from './fixtures/cli.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
 import { overHttp, startClient } from './fixtures/mcp-client.ts'
@@ -105,6 +106,24 @@ describe('an author changes a skill on the page', () => {
     expect((await client.skills()).skills.map(({ name }) => name)).toEqual(['other', 'refund'])
     expect(readFileSync(server.folder.at('refund/references/limits.md'), 'utf8')).toBe('Limits.')
     await expect(client.putBack(trash)).rejects.toEqual(failure(404, 'NOT_FOUND'))
+  })
+
+  test('a skill that "stoke add" copied is removed with "stoke remove" only', async () => {
+    using project = new TemporaryFolder()
+    const repository = new GitRepository(project.at('team.git'))
+    repository.commit({ 'pdf/SKILL.md': skillText('pdf') })
+    const place = ['--state', project.at('state')]
+    stoke(['add', `file://${repository.directory}`, 'pdf', ...place], { cwd: project.path })
+    const root = project.at('skills')
+    expect(existsSync(`${root}/pdf`)).toBe(true)
+    await using dev = await startDev({
+      root,
+      state: project.at('state'),
+      cwd: project.path,
+      args: ['--no-agent'],
+    })
+    await expect(dev.client.remove('pdf')).rejects.toThrow('run "stoke remove pdf"')
+    expect(existsSync(`${root}/pdf`)).toBe(true)
   })
 
   test('a removed skill does not replace a folder that was created in its place', async () => {

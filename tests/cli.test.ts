@@ -98,6 +98,7 @@ describe('stoke list', () => {
       target: 'root-1/pdf',
       location: folder.at('pdf'),
       revision: expect.stringMatching(/^sha256:/),
+      refused: null,
       serving: pdf?.revision,
       tokens: { listed: expect.any(Number), body: expect.any(Number), isEstimate: true },
       usage: null,
@@ -106,7 +107,10 @@ describe('stoke list', () => {
       copies: [],
       diagnostics: [],
     })
-    expect(broken).toMatchObject({ name: 'broken', status: 'broken', revision: null, serving: null })
+    expect(broken).toMatchObject({
+      ...{ name: 'broken', status: 'broken', revision: null, serving: null },
+      refused: expect.stringMatching(/^sha256:/),
+    })
     expect(broken?.diagnostics[0]).toMatchObject({
       code: 'YAML_INVALID',
       severity: 'error',

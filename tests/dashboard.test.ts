@@ -361,6 +361,8 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await goTo(page, '/skills/compared/changes')
     const boxes = page.getByRole('checkbox', { name: /^Compare/ })
     await expect.poll(() => boxes.count()).toBe(3)
+    // The text that was seen first is no change.
+    await page.getByText(/^2 changes since \d\d:\d\d\./).waitFor()
     await boxes.nth(0).check()
     await boxes.nth(2).check()
     await page.getByRole('button', { name: 'Compare two' }).click()
@@ -369,6 +371,24 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await dialog.locator('.a', { hasText: 'Three.' }).waitFor()
     expect(opened.trouble).toEqual([])
     folder.remove('compared')
+  })
+
+  test('without a clipboard, the page shows the text to copy instead of saying that it was copied', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
+    await goTo(page, '/skills/shipping')
+    const menu = page.getByLabel('More actions')
+    await menu.click()
+    await page.getByRole('button', { name: 'Copy the path' }).click()
+    await page
+      .getByRole('alert')
+      .getByText(`The browser refuses to copy. Copy it here: ${folder.at('shipping')}`)
+      .waitFor()
+    await menu.click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Copy the path' }).waitFor({ state: 'hidden' })
+    expect(opened.trouble).toEqual([])
   })
 
   test('a new skill is created, disabled and removed, and each removal can be undone', async () => {
@@ -567,7 +587,16 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     const first = await startDev({ ...options, args: ['--no-agent'] })
     await using opened = await openPage(first)
     const { page } = opened
+    await goTo(page, '/skills/before')
+    await page.getByLabel('More actions').click()
+    await page.getByRole('button', { name: 'Disable for all agents…' }).click()
+    const question = page.getByRole('dialog', { name: /before/ })
+    const confirm = question.getByRole('button', { name: 'Disable', exact: true })
+    expect(await confirm.isEnabled()).toBe(true)
     await first[Symbol.asyncDispose]()
+    await expect.poll(() => confirm.isDisabled()).toBe(true)
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    await goTo(page, '/')
     const gone = page.getByRole('alert').filter({ hasText: 'Skillstoke stopped at' })
     await gone.getByText(new RegExp(`dev .*${own.path.split('/').at(-1)}`)).waitFor()
     await page.getByRole('heading', { name: /^As of \d\d:\d\d$/ }).waitFor()
@@ -584,6 +613,21 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await rowOf(page, /after/).waitFor()
     await gone.waitFor({ state: 'detached' })
     expect(await page.getByRole('button', { name: 'New skill' }).isDisabled()).toBe(false)
+  })
+
+  test('a server without a folder says at once that it cannot create a skill', async () => {
+    using own = new TemporaryFolder()
+    const repository = new GitRepository(own.at('team.git'))
+    repository.commit({ 'pdf/SKILL.md': skillText('pdf') })
+    const args = ['--source', `file://${own.at('team.git')}`, '--no-agent']
+    await using sourceOnly = await startDev({ state: own.at('state'), args })
+    await using opened = await openPage(sourceOnly)
+    const { page } = opened
+    await page.keyboard.press('c')
+    const dialog = page.getByRole('dialog', { name: 'New skill' })
+    await dialog.getByRole('alert').getByText('This server follows no folder of yours.').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true)
+    expect(opened.trouble).toEqual([])
   })
 
   test('the page removes the token from its address and still works after a reload', async () => {

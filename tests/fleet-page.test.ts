@@ -37,7 +37,8 @@ describe.skipIf(CHROMIUM === undefined || NATS_SERVER === undefined)('the fleet 
     await page.getByText('ada@laptop released maps 2: edition Two.').waitFor()
     const matrix = page.getByRole('table', { name: 'Skills by agent' })
     // The machine has no trusted keys, so the version waits for approval.
-    await matrix.getByTitle('differs; a change waits for approval on this machine').waitFor()
+    await matrix.getByRole('cell', { name: /waits for approval/ }).waitFor()
+    await matrix.getByRole('rowheader', { name: /^maps 2, (?:just now|\d+ s ago)$/ }).waitFor()
     await page.getByRole('heading', { name: '0 of 1 agent have every newest version' }).waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })

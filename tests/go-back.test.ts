@@ -132,7 +132,9 @@ test('stoke undo leaves the repository, the packages and the secrets in the fold
   execFileSync('git', ['-C', skill, 'status'])
   // The text is broken, so its parts are unknown.
   writeFileSync(kit.folder.at('skills/pdf/SKILL.md'), 'broken')
-  kit.run('undo', 'pdf', '--yes')
+  expect(kit.run('undo', 'pdf', '--yes').stdout).toMatch(
+    /^pdf {2}broken text -> \w{8}: restored the old files/,
+  )
   execFileSync('git', ['-C', skill, 'status'])
   expect(readFileSync(kit.folder.at('skills/pdf/.env'), 'utf8')).toBe('mine')
 })

@@ -5,6 +5,7 @@ import { CHROMIUM, launchBrowser } from './fixtures/browser.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
 import { goTo, openPage } from './fixtures/open-page.ts'
+import { OpenAiServer } from './fixtures/openai-server.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 // What a person does on the page while the files, or an answer of the server, change under their hands.
@@ -135,6 +136,18 @@ describe.skipIf(CHROMIUM === undefined)('the page and a text that changes', () =
     expect(read('restored')).toContain('Saved in between.')
   })
 
+  test('a second broken save is shown, although its finding is the same', async () => {
+    const text = '---\nname: twice\ndescription: "open\n---\nFirst.\n'
+    folder.write('twice/SKILL.md', text)
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await goTo(page, '/skills/twice')
+    await page.locator('.src .ln').getByText('First.').waitFor()
+    folder.write('twice/SKILL.md', text.replace('First.', 'Second.'))
+    await page.locator('.src .ln').getByText('Second.').waitFor()
+    expect(opened.trouble).toEqual([])
+  })
+
   test('an unsaved text stays visible when its skill is gone', async () => {
     folder.writeSkill('gone', { body: 'First.' })
     await using opened = await openPage(browser, dev)
@@ -147,6 +160,40 @@ describe.skipIf(CHROMIUM === undefined)('the page and a text that changes', () =
     const kept = page.getByRole('textbox', { name: /^Your unsaved text of .*gone/ })
     await kept.waitFor()
     expect(await kept.inputValue()).toContain('First.\nMine.')
+  })
+})
+
+describe.skipIf(CHROMIUM === undefined)('the page and tests that run', () => {
+  test('only the button of the tests waits for them, on each skill, and they can be cancelled', async () => {
+    using folder = new TemporaryFolder()
+    for (const name of ['refund', 'shipping']) {
+      folder.writeSkill(`skills/${name}`)
+      folder.write(`skills/${name}/evals/tests.yaml`, 'fires:\n  - Where is it?\n')
+    }
+    await using server = await OpenAiServer.start(() => ({ kind: 'stall' }))
+    await using dev = await startDev({
+      root: folder.at('skills'),
+      state: folder.at('state'),
+      args: ['--no-agent', '--base-url', server.baseUrl, '--model', 'test-model'],
+    })
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    const run = page.getByRole('button', { name: /^Run 1 test, \d calls? to test-model$/ })
+    await goTo(page, '/skills/refund/tests')
+    await run.click()
+    await expect.poll(() => server.requests.length).toBeGreaterThan(0)
+    expect(await run.isDisabled()).toBe(true)
+    expect(await page.getByRole('button', { name: 'New skill' }).isEnabled()).toBe(true)
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'shipping', exact: true }).waitFor()
+    await page.keyboard.press('t')
+    await page.getByText('refund is tested').waitFor()
+    expect(await run.isDisabled()).toBe(true)
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('Cancelled. The answers that arrived are kept.').waitFor()
+    await expect.poll(() => server.aborted).toBeGreaterThan(0)
+    await expect.poll(() => run.isEnabled()).toBe(true)
+    expect(opened.trouble).toEqual([])
   })
 })
 
@@ -185,5 +232,35 @@ describe.skipIf(CHROMIUM === undefined)('an approval and a text that changes', (
     await question.getByRole('button', { name: 'Approve anyway' }).click()
     await page.getByText(/^Approved bb\./).waitFor()
     expect((await dev.client.skill('bb')).body).toBe('Unkind.')
+  })
+
+  test('one question names the hidden text and the script that was not seen, and shows the script', async () => {
+    using folder = new TemporaryFolder()
+    const repository = new GitRepository(folder.at('team.git'))
+    repository.commit({
+      'pdf/SKILL.md': skillText('pdf', { body: `Be kind.\u200b${'\n\nMore.'.repeat(60)}` }),
+      'pdf/scripts/run.sh': 'echo 1\n',
+    })
+    await using dev = await startDev({
+      state: folder.at('state'),
+      args: ['--source', `file://${repository.directory}`, '--no-agent'],
+    })
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await goTo(page, '/skills/pdf')
+    await page.getByText('Say something that people do not see').waitFor()
+    await page.keyboard.press('a')
+    const question = page.getByRole('dialog', { name: 'Approve pdf with text that people do not see?' })
+    await question.getByText('You have not seen scripts/run.sh.').waitFor()
+    await question.getByRole('button', { name: 'Show it' }).click()
+    await question.waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement?.textContent')).toMatch(/^scripts\/run\.sh/)
+    await page.getByRole('checkbox', { name: 'Seen' }).nth(1).check()
+    await page.keyboard.press('a')
+    await question.waitFor()
+    expect(await question.getByText('You have not seen').count()).toBe(0)
+    await question.getByRole('button', { name: 'Approve anyway' }).click()
+    await page.getByText(/^Approved pdf\./).waitFor()
+    expect(opened.trouble).toEqual([])
   })
 })

@@ -1,12 +1,13 @@
 import { effect } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { groups } from './client-groups.ts'
-import { FindDialog, isFinding } from './find-dialog.tsx'
-import { isHelpOpen, KeysDialog } from './keys-dialog.tsx'
+import { FindDialog } from './find-dialog.tsx'
+import { KeysDialog } from './keys-dialog.tsx'
 import { Flame, Icon, Shape } from './parts/icons.tsx'
-import { QuestionView, ToastView } from './parts/overlay.tsx'
+import { openDialog, ToastView } from './parts/overlay.tsx'
+import { QuestionDialog } from './parts/question-dialog.tsx'
 import { formatMoment } from './parts/time.tsx'
-import { type Route, route, toHash, type ViewName } from './route.ts'
+import { route, toHash, type ViewName } from './route.ts'
 import { LostDrafts } from './skill/drafts.tsx'
 import { stateOf } from './skill-state.ts'
 import { connection, findRow, lostAt, rows, status } from './store.ts'
@@ -18,8 +19,17 @@ import { NewSkillDialog } from './views/new-skill.tsx'
 import { Overview } from './views/overview.tsx'
 import { SkillsView } from './views/skills.tsx'
 
+const VIEWS: Readonly<Record<ViewName, readonly [title: string, View: () => ComponentChildren]>> = {
+  overview: ['Overview', Overview],
+  skills: ['Skills', SkillsView],
+  agents: ['Agents', AgentsView],
+  changes: ['All changes', ChangesView],
+  fleet: ['Fleet', FleetView],
+}
+
 export function App(): ComponentChildren {
   if (connection.value === 'refused') return <Refused />
+  const [, View] = VIEWS[route.value.view]
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
@@ -32,40 +42,20 @@ export function App(): ComponentChildren {
           <p class="m">Waiting for the dev server …</p>
         </main>
       ) : (
-        <View view={route.value.view} />
+        <View />
       )}
-      <QuestionView />
-      {isFinding.value && <FindDialog />}
-      {isHelpOpen.value && <KeysDialog />}
-      <NewSkillDialog />
+      <QuestionDialog />
+      {openDialog.value === 'find' && <FindDialog />}
+      {openDialog.value === 'keys' && <KeysDialog />}
+      {openDialog.value === 'new-skill' && <NewSkillDialog />}
       <ToastView />
     </>
   )
 }
 
-function View({ view }: Pick<Route, 'view'>): ComponentChildren {
-  switch (view) {
-    case 'overview':
-      return <Overview />
-    case 'skills':
-      return <SkillsView />
-    case 'agents':
-      return <AgentsView />
-    case 'changes':
-      return <ChangesView />
-    case 'fleet':
-      return <FleetView />
-    default:
-      return view satisfies never
-  }
-}
-
-function hasFleet(): boolean {
-  return status.value?.sources.some(({ path }) => path.startsWith('fleet:')) === true
-}
-
 function TopBar(): ComponentChildren {
   const { value } = status
+  const hasFleet = value?.sources.some(({ path }) => path.startsWith('fleet:'))
   return (
     <header class="top">
       <a class="brand" href="#/" aria-label="Skillstoke">
@@ -74,16 +64,12 @@ function TopBar(): ComponentChildren {
       </a>
       {value !== undefined && <span class="proj">{value.project}</span>}
       <nav class="nav" aria-label="Main">
-        <NavLink view="overview">Overview</NavLink>
-        <NavLink view="skills" count={rows.value.length}>
-          Skills
-        </NavLink>
-        <NavLink view="agents" count={groups.value.length}>
-          Agents
-        </NavLink>
-        {hasFleet() && <NavLink view="fleet">Fleet</NavLink>}
+        <NavLink view="overview" />
+        <NavLink view="skills" count={rows.value.length} />
+        <NavLink view="agents" count={groups.value.length} />
+        {hasFleet && <NavLink view="fleet" />}
       </nav>
-      <button type="button" class="find" onClick={() => (isFinding.value = true)}>
+      <button type="button" class="find" onClick={() => (openDialog.value = 'find')}>
         <Icon name="search" />
         <span class="grow">Find or do</span>
         <kbd>/</kbd>
@@ -96,7 +82,7 @@ function TopBar(): ComponentChildren {
         type="button"
         class="btn bare icon help"
         aria-label="Keys and help"
-        onClick={() => (isHelpOpen.value = true)}
+        onClick={() => (openDialog.value = 'keys')}
       >
         ?
       </button>
@@ -116,17 +102,10 @@ function Watching(): ComponentChildren {
   )
 }
 
-interface NavLinkProps {
-  readonly view: ViewName
-  readonly count?: number
-  readonly children: ComponentChildren
-}
-
-function NavLink({ view, count, children }: NavLinkProps): ComponentChildren {
-  const isCurrent = route.value.view === view
+function NavLink({ view, count }: { readonly view: ViewName; readonly count?: number }): ComponentChildren {
   return (
-    <a href={toHash({ view })} aria-current={isCurrent ? 'page' : undefined}>
-      {children}
+    <a href={toHash({ view })} aria-current={route.value.view === view ? 'page' : undefined}>
+      {VIEWS[view][0]}
       {count !== undefined && <span class="n">{count}</span>}
     </a>
   )
@@ -167,21 +146,13 @@ function Refused(): ComponentChildren {
   )
 }
 
-const TITLES: Readonly<Record<ViewName, string>> = {
-  overview: 'Overview',
-  skills: 'Skills',
-  agents: 'Agents',
-  changes: 'All changes',
-  fleet: 'Fleet',
-}
-
 /** Names the view, or the skill and its state, in the title of the window. */
 export function followTitle(): void {
   effect(() => {
     const { view, chosen } = route.value
     const row = view === 'skills' && chosen !== undefined ? findRow(chosen) : undefined
     const word = row && stateOf(row).word
-    const what = row === undefined ? TITLES[view] : word === '' ? row.name : `${row.name} (${word})`
+    const what = row === undefined ? VIEWS[view][0] : word === '' ? row.name : `${row.name} (${word})`
     document.title = [what, status.value?.project, 'Skillstoke'].filter(Boolean).join(' · ')
   })
 }

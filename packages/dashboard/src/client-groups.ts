@@ -36,6 +36,9 @@ export const groups = computed<readonly ClientGroup[]>(() => {
   return [...withSessions, ...others]
 })
 
+/** Explains a word of the lines about conversations. */
+export const STEP = 'The next step is the next request to the model.'
+
 /** When a conversation was continued last. */
 export function lastSeenAt({ client, turns }: SessionInfo): string | undefined {
   return client?.lastAt ?? turns.at(-1)?.at
@@ -56,7 +59,8 @@ function toKey({ kind, client }: SessionInfo): string {
 }
 
 function describe(session: SessionInfo | undefined): Pick<ClientGroup, 'name' | 'version'> {
-  const model = `model ${status.value?.model ?? ''}`
+  const used = status.value?.model ?? ''
+  const model = used === 'offline' ? 'offline model, which asks no provider' : `model ${used}`
   if (session?.kind === 'dev') return { name: 'Demo agent', version: model }
   if (session?.kind === 'page') return { name: 'This page', version: model }
   const { name = 'A client without a name', version = '' } = session?.client ?? {}

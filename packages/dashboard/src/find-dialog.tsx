@@ -1,16 +1,13 @@
-import { signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import type { SkillRow } from 'skillstoke/client'
 import { client } from './client.ts'
-import { isHelpOpen } from './keys-dialog.tsx'
 import { Icon, type IconName, Shape } from './parts/icons.tsx'
-import { act, Modal } from './parts/overlay.tsx'
+import { act, closeDialog, Modal, openDialog } from './parts/overlay.tsx'
 import { go } from './route.ts'
 import { stateOf } from './skill-state.ts'
 import { connection, rows } from './store.ts'
 import { toggleTheme } from './theme.ts'
-import { isCreating } from './views/new-skill.tsx'
-
-export const isFinding = signal(false)
 
 const MAX_SKILLS = 8
 
@@ -21,31 +18,26 @@ interface Choice {
   readonly run: () => void
 }
 
-interface Action {
-  readonly label: string
-  readonly icon: IconName
-  /** Whether it changes something, so that it needs the server. */
-  readonly changes?: boolean
-  readonly run: () => void
-}
+const ACTIONS: readonly (readonly [label: string, icon: IconName, run: () => void])[] = [
+  ['Open the overview', 'right', () => go({ view: 'overview' })],
+  ['Open the agents', 'right', () => go({ view: 'agents' })],
+  ['Open all changes', 'right', () => go({ view: 'changes' })],
+  ['Light or dark', 'theme', toggleTheme],
+  ['Show the keys', 'text', () => (openDialog.value = 'keys')],
+]
 
-const ACTIONS: readonly Action[] = [
-  { label: 'New skill', icon: 'plus', changes: true, run: () => (isCreating.value = true) },
-  { label: 'Open the overview', icon: 'right', run: () => go({ view: 'overview' }) },
-  { label: 'Open the agents', icon: 'right', run: () => go({ view: 'agents' }) },
-  { label: 'Open all changes', icon: 'right', run: () => go({ view: 'changes' }) },
-  {
-    label: 'Read all folders and sources again',
-    icon: 'sort',
-    changes: true,
-    run: () =>
+/** What changes something, and needs the server. */
+const CHANGES: typeof ACTIONS = [
+  ['New skill', 'plus', () => (openDialog.value = 'new-skill')],
+  [
+    'Read all folders and sources again',
+    'sort',
+    () =>
       act(async () => {
         const { changes } = await client.reload({ timeoutMs: 60_000 })
         return { text: changes.length === 0 ? 'Nothing has changed.' : `${changes.length} changes found.` }
       }),
-  },
-  { label: 'Light or dark', icon: 'theme', run: toggleTheme },
-  { label: 'Show the keys', icon: 'text', run: () => (isHelpOpen.value = true) },
+  ],
 ]
 
 /** Finds skills by name and description, and does what the page can do. */
@@ -54,12 +46,9 @@ export function FindDialog(): ComponentChildren {
   const at = useSignal(0)
   const choices = findChoices(wanted.value)
   const selected = Math.min(at.value, choices.length - 1)
-  const close = (): void => {
-    isFinding.value = false
-  }
   const choose = (choice: Choice | undefined): void => {
     if (choice === undefined) return
-    close()
+    closeDialog()
     choice.run()
   }
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -70,10 +59,7 @@ export function FindDialog(): ComponentChildren {
     event.preventDefault()
   }
   return (
-    <Modal labelledBy="find-title" onClose={close}>
-      <h2 id="find-title" class="sr">
-        Find or do
-      </h2>
+    <Modal title="Find or do">
       <div class="finder">
         <Icon name="search" />
         <input
@@ -117,14 +103,10 @@ export function FindDialog(): ComponentChildren {
 function findChoices(wanted: string): readonly Choice[] {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean)
   const matches = (text: string): boolean => words.every(word => text.toLowerCase().includes(word))
-  const named = rows.value.filter(({ name }) => matches(name))
-  const described = rows.value.filter(
-    row => !named.includes(row) && matches(`${row.name} ${row.description}`),
-  )
-  const skills = words.length === 0 ? [] : [...named, ...described].slice(0, MAX_SKILLS)
-  const actions = ACTIONS.filter(
-    ({ label, changes }) => matches(label) && (changes !== true || connection.value === 'live'),
-  )
+  const rankOf = ({ name }: SkillRow): number => (matches(name) ? 0 : 1)
+  const found = rows.value.filter(row => words.length > 0 && matches(`${row.name} ${row.description}`))
+  const skills = found.sort((a, b) => rankOf(a) - rankOf(b)).slice(0, MAX_SKILLS)
+  const actions = connection.value === 'live' ? [...CHANGES, ...ACTIONS] : ACTIONS
   return [
     ...skills.map(row => ({
       label: row.name,
@@ -132,6 +114,8 @@ function findChoices(wanted: string): readonly Choice[] {
       mark: <Shape name={stateOf(row).shape} />,
       run: () => go({ view: 'skills', chosen: row.target }),
     })),
-    ...actions.map(({ label, icon, run }) => ({ label, hint: '', mark: <Icon name={icon} />, run })),
+    ...actions
+      .filter(([label]) => matches(label))
+      .map(([label, icon, run]) => ({ label, hint: '', mark: <Icon name={icon} />, run })),
   ]
 }

@@ -1,9 +1,7 @@
-import { isFinding } from './find-dialog.tsx'
-import { areKeysOn, isHelpOpen } from './keys-dialog.tsx'
-import { isBusy, question, undoLast } from './parts/overlay.tsx'
+import { areKeysOn } from './keys-dialog.tsx'
+import { isBusy, openDialog, undoLast } from './parts/overlay.tsx'
 import { go, route, SKILL_TABS, type SkillTab, type ViewName } from './route.ts'
 import { connection } from './store.ts'
-import { isCreating } from './views/new-skill.tsx'
 import { openNext } from './views/visible-rows.ts'
 
 /** What the keys do in the shown view. Each view replaces them while it is shown. */
@@ -54,10 +52,10 @@ function findAction(key: string): (() => void) | undefined {
 }
 
 const ACTIONS: Readonly<Record<string, () => void>> = {
-  '/': () => (isFinding.value = true),
-  '?': () => (isHelpOpen.value = true),
+  '/': () => (openDialog.value = 'find'),
+  '?': () => (openDialog.value = 'keys'),
   g: () => (gAt = performance.now()),
-  c: () => (isCreating.value = connection.value === 'live'),
+  c: () => (openDialog.value = connection.value === 'live' ? 'new-skill' : undefined),
   j: () => openNext(1),
   k: () => openNext(-1),
   t: () => openTab('tests'),
@@ -72,7 +70,7 @@ function openTab(tab: SkillTab): void {
 
 /** An open dialog closes itself. */
 function onEscape(): void {
-  if (question.value !== undefined || document.querySelector('dialog[open]') !== null) return
+  if (document.querySelector('dialog[open]') !== null) return
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
 }
 

@@ -1,69 +1,52 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { shortDigest } from './parts/format.ts'
-import { Modal } from './parts/overlay.tsx'
+import { closeDialog, Modal } from './parts/overlay.tsx'
 import { status } from './store.ts'
-
-export const isHelpOpen = signal(false)
 
 const KEY = 'skillstoke-single-keys'
 /** Whether single keys do something. Speech input may type them by mistake. */
 export const areKeysOn = signal(localStorage.getItem(KEY) !== 'off')
 
-const KEYS: readonly (readonly [
-  title: string,
-  keys: readonly (readonly [key: string, meaning: string])[],
-])[] = [
-  [
-    'Anywhere',
-    [
-      ['/', 'find or do'],
-      ['g o', 'overview'],
-      ['g s', 'skills'],
-      ['g a', 'agents'],
-      ['g c', 'all changes'],
-      ['g f', 'fleet'],
-      ['c', 'new skill'],
-      ['?', 'this list'],
-      ['Esc', 'close, or back'],
-    ],
-  ],
-  [
-    'Skills',
-    [
-      ['j k', 'next or previous skill'],
-      ['1 to 4', 'tabs'],
-      ['t', 'tests and try'],
-      ['d', 'changes'],
-      ['e', 'edit'],
-      ['f', 'apply the next fix'],
-      ['Ctrl S', 'save'],
-    ],
-  ],
-  [
-    'Approval',
-    [
-      ['j', 'next file; marks this one as seen'],
-      ['a', 'approve'],
-      ['r', 'reject'],
-      ['n', 'later: the next one'],
-    ],
-  ],
-]
+const KEYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Anywhere: {
+    '/': 'find or do',
+    'g o': 'overview',
+    'g s': 'skills',
+    'g a': 'agents',
+    'g c': 'all changes',
+    'g f': 'fleet',
+    c: 'new skill',
+    '?': 'this list',
+    Esc: 'close, or back',
+  },
+  Skills: {
+    'j k': 'next or previous skill',
+    '1 to 4': 'tabs',
+    t: 'tests and try',
+    d: 'changes',
+    e: 'edit',
+    f: 'apply the next fix',
+    'Ctrl S': 'save',
+  },
+  Approval: {
+    j: 'next file; marks this one as seen',
+    a: 'approve',
+    r: 'reject',
+    n: 'later: the next one',
+  },
+}
 
 export function KeysDialog(): ComponentChildren {
-  const close = (): void => {
-    isHelpOpen.value = false
-  }
   return (
-    <Modal labelledBy="keys-title" onClose={close}>
-      <h2 id="keys-title">Keys</h2>
+    <Modal title="Keys">
+      <h2>Keys</h2>
       <div class="keys">
-        {KEYS.map(([title, keys]) => (
+        {Object.entries(KEYS).map(([title, keys]) => (
           <section key={title}>
             <h3>{title}</h3>
             <dl>
-              {keys.map(([key, meaning]) => (
+              {Object.entries(keys).map(([key, meaning]) => (
                 <div key={key}>
                   <dt>
                     {key.split(' ').map(each => (
@@ -94,7 +77,7 @@ export function KeysDialog(): ComponentChildren {
         </label>
       </p>
       <footer>
-        <button type="button" class="btn" onClick={close}>
+        <button type="button" class="btn" onClick={closeDialog}>
           Close
         </button>
       </footer>

@@ -60,6 +60,16 @@ export function toFiltered(changes: Readonly<Record<string, string>>): string {
   return toHash({ ...route.value, query: Object.fromEntries(query) })
 }
 
+/** Returns what the address chooses from a table, whose first entry is the default. */
+export function chosenIn<T>(
+  table: Readonly<Record<string, T>>,
+  parameter: string,
+): readonly [name: string, value: T] {
+  const entries = Object.entries(table)
+  const wanted = route.value.query[parameter]
+  return (entries.find(([name]) => name === wanted) ?? entries[0]) as [string, T]
+}
+
 /** Changes a filter. */
 export function filterBy(changes: Readonly<Record<string, string>>): void {
   goQuietly(toFiltered(changes))

@@ -3,13 +3,18 @@ import { formatCount, plural } from './parts/format.ts'
 import type { ShapeName } from './parts/icons.tsx'
 import { attention, status } from './store.ts'
 
-/** The groups of the list, the most urgent first. */
-export const GROUPS = ['attention', 'live', 'unlisted', 'hidden', 'off'] as const
-export type Group = (typeof GROUPS)[number]
+/** The groups of the list with their titles, the most urgent first. */
+export const GROUPS = {
+  attention: 'Needs attention',
+  live: 'Live',
+  unlisted: 'Unlisted: found by search',
+  hidden: 'Hidden: only people invoke them',
+  off: 'Not served',
+} as const
 
 /** How the page shows the state of a skill. */
 export interface SkillState {
-  readonly group: Group
+  readonly group: keyof typeof GROUPS
   readonly shape: ShapeName
   /** Empty for a live skill. */
   readonly word: string
@@ -17,28 +22,25 @@ export interface SkillState {
   readonly phrase: string
 }
 
-const LIVE: SkillState = { group: 'live', shape: 'live', word: '', phrase: 'live' }
+function toState(group: SkillState['group'], shape: ShapeName, word: string, phrase: string): SkillState {
+  return { group, shape, word, phrase }
+}
 
 export function stateOf(row: SkillRow): SkillState {
   const stays = row.serving === null ? 'nothing is live' : 'the last good text is live'
   switch (row.status) {
     case 'broken':
-      return { group: 'attention', shape: 'broken', word: 'broken', phrase: `broken; ${stays}` }
+      return toState('attention', 'broken', 'broken', `broken; ${stays}`)
     case 'pending':
-      return { group: 'attention', shape: 'wait', word: 'waiting', phrase: 'waiting for approval' }
+      return toState('attention', 'wait', 'waiting', 'waiting for approval')
     case 'rejected':
       return row.serving === null
-        ? { group: 'off', shape: 'quiet', word: 'rejected', phrase: 'rejected; nothing is live' }
+        ? toState('off', 'quiet', 'rejected', 'rejected; nothing is live')
         : { ...seen(row), word: 'newer rejected', phrase: 'live; a newer text was rejected' }
     case 'shadowed':
-      return {
-        group: 'off',
-        shape: 'quiet',
-        word: 'shadowed',
-        phrase: 'another folder has this name and comes first',
-      }
+      return toState('off', 'quiet', 'shadowed', 'another folder has this name and comes first')
     case 'disabled':
-      return { group: 'off', shape: 'quiet', word: 'disabled', phrase: 'disabled for all agents' }
+      return toState('off', 'quiet', 'disabled', 'disabled for all agents')
     default:
       return findDoubt(row) ?? seen(row)
   }
@@ -47,12 +49,8 @@ export function stateOf(row: SkillRow): SkillState {
 /** Returns the state of a live skill that somebody should look at. */
 function findDoubt(row: SkillRow): SkillState | undefined {
   const { collisions, failing } = attention.value
-  const doubt = (word: string, phrase: string): SkillState => ({
-    group: 'attention',
-    shape: 'warn',
-    word,
-    phrase: `live; ${phrase}`,
-  })
+  const doubt = (word: string, phrase: string): SkillState =>
+    toState('attention', 'warn', word, `live; ${phrase}`)
   const test = failing.find(({ skill }) => skill === row.name)
   if (test !== undefined) {
     const count = test.total - test.passed
@@ -62,31 +60,25 @@ function findDoubt(row: SkillRow): SkillState | undefined {
   const other = pair?.skills.find(({ name }) => name !== row.name)
   if (other !== undefined) return doubt('collides', `fits the same messages as ${other.name}`)
   const count = row.diagnostics.filter(({ severity }) => severity !== 'info').length
-  return row.status === 'warning' && count > 0
-    ? doubt(plural(count, 'warning'), plural(count, 'warning'))
-    : undefined
+  const words = plural(count, 'warning')
+  return row.status === 'warning' && count > 0 ? doubt(words, words) : undefined
 }
 
+/** Returns the state of a skill without mistakes, by who sees it. */
 function seen({ status: state, visibility, name }: SkillRow): SkillState {
-  if (state === 'pinned')
-    return { group: 'live', shape: 'live', word: 'kept', phrase: 'kept at one text; newer saves are ignored' }
-  if (visibility === 'unlisted')
-    return {
-      group: 'unlisted',
-      shape: 'unlisted',
-      word: 'unlisted',
-      phrase: 'unlisted: over the budget, found by search',
-    }
-  if (visibility === 'hidden')
-    return {
-      group: 'hidden',
-      shape: 'hidden',
-      word: 'hidden',
-      phrase: `hidden: only people invoke it, with /${name}`,
-    }
-  if (visibility === null)
-    return { group: 'off', shape: 'quiet', word: 'out of scope', phrase: 'out of the scope of this server' }
-  return LIVE
+  if (state === 'pinned') return toState('live', 'live', 'kept', 'kept at one text; newer saves are ignored')
+  switch (visibility) {
+    case 'listed':
+      return toState('live', 'live', '', 'live')
+    case 'unlisted':
+      return toState('unlisted', 'unlisted', 'unlisted', 'unlisted: over the budget, found by search')
+    case 'hidden':
+      return toState('hidden', 'hidden', 'hidden', `hidden: only people invoke it, with /${name}`)
+    case null:
+      return toState('off', 'quiet', 'out of scope', 'out of the scope of this server')
+    default:
+      return visibility satisfies never
+  }
 }
 
 /** Says why a model sees a skill, or not, and what that costs. */
@@ -104,4 +96,9 @@ export function explainCost({ tokens, visibility, name }: SkillRow): string {
   return tokens === null
     ? 'Listed for the model.'
     : `Listed for the model (${listed} tokens; its text is ${more} more).`
+}
+
+/** Says what agents read while the newest text is not live. */
+export function describeStay(serving: string | null, text = 'The text before it'): string {
+  return serving === null ? 'Nothing is live.' : `${text} stays live.`
 }

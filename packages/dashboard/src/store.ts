@@ -48,7 +48,17 @@ export function findRow(chosen: string): SkillRow | undefined {
 /** Whether the folder of a row belongs to the person who started the server. */
 export function isOwn({ source }: Pick<SkillRow, 'source'>): boolean {
   const found = status.value?.sources.find(({ label }) => label === source)
-  return found !== undefined && found.trust !== 'review' && !found.origin.includes('://')
+  return found !== undefined && found.trust !== 'review' && isFolder(found)
+}
+
+/** Whether one of the sources is a folder, in which a skill can be created. */
+export function hasFolder(): boolean {
+  return status.value?.sources.some(isFolder) === true
+}
+
+/** Whether the origin of a source is a path. Other origins begin with the name of a protocol. */
+function isFolder({ origin }: { readonly origin: string }): boolean {
+  return !/^[a-z][\w+.-]+:/i.test(origin)
 }
 
 /** Returns the folder of a skill as the person wrote its root, for example `skills/refund`. */

@@ -1,6 +1,6 @@
 import type { Digest } from '@skillstoke/core'
 import { checkOptions, defined, type KnownOptions } from '@skillstoke/core/internal'
-import { type AgentReport, compareAgents, readReports } from './agent-report.ts'
+import { type AgentReport, compareAgents, MAX_DIFFERS, readReports } from './agent-report.ts'
 import { compareNames } from './channel-change.ts'
 import { digestOfSet, type Head, listHeads } from './feed-state.ts'
 import type { FleetConnection } from './fleet-connection.ts'
@@ -26,6 +26,8 @@ export type AgentState = (typeof AGENT_STATES)[number]
 /** The newest report of one agent. */
 export interface AgentStatus extends AgentReport {
   readonly state: AgentState
+  /** Whether `differs` names every difference. Longer lists are cut, and older agents report none. */
+  readonly namesAllDifferences: boolean
   /** Whether the agent keeps the skills of an earlier epoch until the channel is filled. */
   readonly isAwaiting: boolean
   /** Milliseconds since the report. */
@@ -103,6 +105,7 @@ export class FleetStatus {
       .map(report => ({
         ...report,
         state: stateOf(report, digest),
+        namesAllDifferences: report.digest === digest || (report.differs?.length ?? Infinity) < MAX_DIFFERS,
         isAwaiting: report.errors.some(error => error.includes(describeAwaited(this.#channel))),
         ageMs: Math.max(0, Date.now() - report.at),
       }))

@@ -223,12 +223,7 @@ export class SkillsView {
     })
     const seen = { session: session.id }
     onSessionChange?.(seen)
-    const { onclose, oninitialized } = server.server
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is not an event target
-    server.server.oninitialized = () => {
-      onSessionChange?.({ ...seen, ...defined({ client: server.server.getClientVersion() }) })
-      oninitialized?.()
-    }
+    const { onclose } = server.server
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is not an event target
     server.server.onclose = () => {
       this.#connections.delete(connection)

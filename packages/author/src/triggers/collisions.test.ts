@@ -27,7 +27,7 @@ describe('findCollisions()', () => {
     expect([...(pair?.shared ?? [])].sort()).toEqual(['ads', 'facebook', 'linkedin', 'paid'])
     expect(pair?.skills[0]).toMatchObject({ name: 'ad-creative', source: 'desk' })
     expect(pair?.skills[1].only).toContain('bids')
-    expect(pair?.suggestion).toMatch(/^say in the description of ad-creative .* use ads\."$/)
+    expect(pair?.suggestion).toMatch(/^Say in the description of ad-creative .* use ads\."$/)
   })
 
   test('messages of the tests that the other skill wins are named', () => {
@@ -100,6 +100,14 @@ describe('findCollisions()', () => {
       findCollisions(skills.map(({ source: _source, ...skill }, index) => ({ ...skill, source: `${index}` })))
         .length,
     ).toBeGreaterThan(0)
+  })
+
+  test('words that say nothing about a task collide with nothing', () => {
+    const found = findCollisions([
+      { name: 'orders', description: 'Finds parcels. Use when somebody asks for something.' },
+      { name: 'llamas', description: 'Draws pictures. Use when somebody asks for something.' },
+    ])
+    expect(found).toEqual([])
   })
 
   test('no skill and one skill have no pairs', () => {

@@ -146,7 +146,7 @@ function findNamingSentence(
 }
 
 function suggest(kind: CollisionKind, [a, b]: Collision['skills']): string {
-  if (kind === 'equal') return 'keep one of the two, or say in each description what only that skill does'
+  if (kind === 'equal') return 'Keep one of the two, or say in each description what only that skill does'
   const cases = b.only.length > 0 ? b.only.slice(0, 2).join(' and ') : '...'
-  return `say in the description of ${a.name} when the other one is meant, for example "For ${cases}, use ${b.name}."`
+  return `Say in the description of ${a.name} when the other one is meant, for example "For ${cases}, use ${b.name}."`
 }

@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import { type ConversationStore, type ConversationSummary, openConversationStore } from '@skillstoke/agent'
 import type { Config } from '../config/config.ts'
 import type { Answer } from '../terminal/answer.ts'
-import { toCommandLine } from '../terminal/command-line.ts'
 import { formatTable, formatTime, paint, toTerminalLine } from '../terminal/output.ts'
-import { findProgramName } from '../terminal/program-name.ts'
+import { nameCommand } from '../terminal/program-name.ts'
 
 /** Owner of the conversations. A state directory belongs to one person. */
 export const CHAT_TENANT = 'local'
@@ -51,7 +50,7 @@ export async function listConversations(config: Config): Promise<Answer> {
         formatTime(at),
         String(seq),
       ])
-      const command = `${findProgramName()} ${toCommandLine(['chat', newest.id, ...config.options])}`
+      const command = nameCommand(['chat', newest.id, ...config.options])
       return [
         formatTable([['ID', 'TIME (UTC)', 'MESSAGES'], ...rows]),
         paint('dim', `continue the newest: ${command}`),

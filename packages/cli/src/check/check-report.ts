@@ -16,7 +16,13 @@ import {
   type SkillReport,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { checkCapabilities, decodeText, decodeUnmarkedText, mayBeImported } from '@skillstoke/core/internal'
+import {
+  checkCapabilities,
+  decodeText,
+  decodeUnmarkedText,
+  defined,
+  mayBeImported,
+} from '@skillstoke/core/internal'
 import { isFrozen } from '../skills/open-skills.ts'
 import { readNewestBytes } from '../skills/read-newest.ts'
 import { findShellFaults } from './shell-faults.ts'
@@ -30,58 +36,44 @@ export interface CheckSetting extends CheckOptions {
   readonly asksBash?: boolean
   /** Absolute paths of files that are under version control, but are no part of a skill. */
   readonly leftovers?: readonly string[]
+  /** A text that is checked instead of the saved SKILL.md. @default the newest text */
+  readonly text?: string
 }
 
-/** Checks the newest text of a folder, even if the text is not served. */
+/** Checks the newest text of a folder, even if the text is not served, or a text that is not saved. */
 export async function checkReport(
   report: SkillReport,
-  { skills, scans = false, asksBash = false, leftovers = [], ...options }: CheckSetting,
+  { skills, scans, asksBash, leftovers, text, ...options }: CheckSetting,
 ): Promise<readonly Finding[]> {
-  const skill = await readReported(report, { skills, scans, asksBash, leftovers })
+  const skill = await readReported(report, { skills, ...defined({ scans, asksBash, leftovers, text }) })
   // The files of a skill that was never loaded may still be on another machine.
   return skill === undefined
     ? toFindings(report.diagnostics, options)
     : await checkSkill({ ...skill, others: listOthers(skills) }, options)
 }
 
-/** Checks a text that is not saved as the SKILL.md of a folder, beside the other files of that folder. */
-export async function checkText(
-  report: SkillReport,
-  text: string,
-  { skills, ...options }: CheckSetting,
-): Promise<readonly Finding[]> {
-  const folder = report.directory ?? report.location
-  const place = { path: join(folder, 'SKILL.md'), directoryName: basename(folder) }
-  const bytes = new TextEncoder().encode(text)
-  const { diagnostics } = parseSkill(bytes, place)
-  const read = await readReported({ ...report, diagnostics: [] }, { skills })
-  // A broken revision has no list of files, and the live one has nearly the same.
-  const live = read?.files === undefined ? skills.current.find(report.name) : undefined
-  const files = live && { files: live.files, read: toReader(live, skills) }
-  return await checkSkill(
-    { ...read, ...files, ...place, bytes, diagnostics, others: listOthers(skills) },
-    options,
-  )
-}
-
 /** Reads the newest text of a folder, and its files. Returns `undefined` if they are not on this machine. */
 export async function readReported(
   report: SkillReport,
-  { skills, scans = false, asksBash = false, leftovers = [] }: Omit<CheckSetting, keyof CheckOptions>,
+  { skills, scans = false, asksBash = false, leftovers = [], text }: Omit<CheckSetting, keyof CheckOptions>,
 ): Promise<SkillToCheck | undefined> {
-  const skill = skills.review.revisionsOf(report).skill
-  const bytes = await readBytes(report, skill, skills)
+  const own = skills.review.revisionsOf(report).skill
+  // A broken revision has no list of files, and the live one has nearly the same.
+  const skill = own ?? (text === undefined ? undefined : skills.current.find(report.name))
+  const bytes = text === undefined ? await readBytes(report, skill, skills) : new TextEncoder().encode(text)
   if (bytes === undefined) return undefined
   const folder = report.directory ?? report.location
+  const place = { path: join(folder, skill?.skillFile ?? 'SKILL.md'), directoryName: basename(folder) }
+  const saved = report.diagnostics.map(each => withWholePath(each, report))
+  const diagnostics = text === undefined ? saved : parseSkill(bytes, place).diagnostics
   const scripts = skill !== undefined && scans ? await findScriptFaults(skill, folder, skills) : []
   const read = skill === undefined ? undefined : toReader(skill, skills)
   if (asksBash && read !== undefined)
     scripts.push(...(await findShellFaults(skill?.files ?? [], folder, read)))
   return {
-    path: join(folder, skill?.skillFile ?? 'SKILL.md'),
-    directoryName: basename(folder),
+    ...place,
     bytes,
-    diagnostics: [...report.diagnostics.map(each => withWholePath(each, report)), ...scripts],
+    diagnostics: [...diagnostics, ...scripts],
     isReviewed: report.status === 'pending' || isFrozen(skills) || isReviewed(report, skills),
     leftovers: leftovers.flatMap(path =>
       path.startsWith(folder + sep) ? relative(folder, path).split(sep).join('/') : [],

@@ -10,10 +10,10 @@ import {
 import { createParser } from 'eventsource-parser'
 import { hc } from 'hono/client'
 import type { Api } from '../server/api.ts'
+import type { FleetRollbackRequest } from '../server/fleet-routes.ts'
 import { ApiError } from './api-error.ts'
 import {
   type ApiFailure,
-  type FleetRollbackRequest,
   KEY_HEADER,
   type RunEvent,
   type RunRequest,
@@ -41,8 +41,11 @@ const KNOWN: KnownOptions<ApiClientOptions> = { url: true, token: true, key: tru
 
 const DEFAULT_TIMEOUT_MS = 10_000
 
-interface EventStreamOptions {
+interface StreamOptions {
   readonly signal?: AbortSignal
+}
+
+interface EventStreamOptions extends StreamOptions {
   /**
    * Called with true when the stream connects, and with false when the connection is lost. The client then reconnects.
    */
@@ -52,7 +55,7 @@ interface EventStreamOptions {
 const KNOWN_STREAM: KnownOptions<EventStreamOptions> = { signal: true, onConnection: true }
 const KNOWN_SKILL: KnownOptions<{ readonly revision?: string }> = { revision: true }
 const KNOWN_WHY: KnownOptions<{ readonly session?: string }> = { session: true }
-const KNOWN_SIGNAL: KnownOptions<{ readonly signal?: AbortSignal }> = { signal: true }
+const KNOWN_SIGNAL: KnownOptions<StreamOptions> = { signal: true }
 const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs: TIMEOUT }
 
 const FIRST_RETRY_MS = 250
@@ -163,14 +166,9 @@ export class ApiClient {
   }
 
   /** Runs a command or a script. Yields progress and output, then the result or the failure. Aborting the signal stops the run. */
-  async *run(
-    request: RunRequest,
-    options: { readonly signal?: AbortSignal } = {},
-  ): AsyncGenerator<RunEvent, void, undefined> {
-    checkOptions('run()', options, KNOWN_SIGNAL)
-    yield* readJsonLines<RunEvent>(
-      await this.#api.run.$post({ json: request }, { init: { signal: options.signal ?? null } }),
-    )
+  async *run(request: RunRequest, options: StreamOptions = {}): AsyncGenerator<RunEvent, void, undefined> {
+    const init = toInit('run()', options)
+    yield* readJsonLines<RunEvent>(await this.#api.run.$post({ json: request }, init))
   }
 
   /**
@@ -188,14 +186,9 @@ export class ApiClient {
    * }
    * ```
    */
-  async *ask(
-    request: ChatRequest,
-    options: { readonly signal?: AbortSignal } = {},
-  ): AsyncGenerator<ChatEvent, void, undefined> {
-    checkOptions('ask()', options, KNOWN_SIGNAL)
-    yield* readJsonLines<ChatEvent>(
-      await this.#api.chat.$post({ json: request }, { init: { signal: options.signal ?? null } }),
-    )
+  async *ask(request: ChatRequest, options: StreamOptions = {}): AsyncGenerator<ChatEvent, void, undefined> {
+    const init = toInit('ask()', options)
+    yield* readJsonLines<ChatEvent>(await this.#api.chat.$post({ json: request }, init))
   }
 
   /**
@@ -218,14 +211,9 @@ export class ApiClient {
   }
 
   /** Sends the messages of a skill to the model. Yields progress, then the result or the failure. */
-  async *runTests(
-    skill: string,
-    options: { readonly signal?: AbortSignal } = {},
-  ): AsyncGenerator<TestRunEvent, void, undefined> {
-    checkOptions('runTests()', options, KNOWN_SIGNAL)
-    yield* readJsonLines<TestRunEvent>(
-      await this.#api.tests.run.$post({ json: { skill } }, { init: { signal: options.signal ?? null } }),
-    )
+  async *runTests(skill: string, options: StreamOptions = {}): AsyncGenerator<TestRunEvent, void, undefined> {
+    const init = toInit('runTests()', options)
+    yield* readJsonLines<TestRunEvent>(await this.#api.tests.run.$post({ json: { skill } }, init))
   }
 
   /** Checks a text that is not saved as the SKILL.md of a skill. */
@@ -254,8 +242,8 @@ export class ApiClient {
   }
 
   /** Opens the SKILL.md of a skill in the editor of the person who started the server. */
-  async open(skill: string, line?: number) {
-    return await read(this.#api.open.$post({ json: { skill, ...defined({ line }) } }))
+  async open(skill: string, line = 1) {
+    return await read(this.#api.open.$post({ json: { skill, line } }))
   }
 
   /** Writes a message into the tests of a skill. Returns the path of the file. */
@@ -358,6 +346,11 @@ async function read<T>(response: Promise<{ json(): Promise<T> }>): Promise<T> {
 
 function within(timeoutMs: number): RequestInit {
   return { signal: AbortSignal.timeout(timeoutMs) }
+}
+
+function toInit(method: string, options: StreamOptions): { readonly init: RequestInit } {
+  checkOptions(method, options, KNOWN_SIGNAL)
+  return { init: { signal: options.signal ?? null } }
 }
 
 /** Names a skill in the path of a request. */

@@ -1,6 +1,6 @@
 import type { TokenUsage } from '@skillstoke/agent'
-import type { Collision, TestFault, TriggerCase } from '@skillstoke/author'
-import type { TriggerTrial, TriggerTrials } from '@skillstoke/author/trials'
+import type { Collision } from '@skillstoke/author'
+import type { Score } from '@skillstoke/author/trials'
 import type { Digest, SkillChange, SkillFacet, SkillStatus, ToolProgress } from '@skillstoke/core'
 import type {
   describeScripts,
@@ -10,6 +10,7 @@ import type {
   SourcesStatus,
 } from '@skillstoke/core/internal'
 import type { ScriptContainment, ScriptLine } from '@skillstoke/core/source'
+import type { ApiClient } from './api-client.ts'
 
 export type { Finding } from '@skillstoke/author'
 // The answers to questions about skills, which the command line gives without a server, too.
@@ -62,24 +63,10 @@ export type RunRequest =
   | { readonly skill: string; readonly command: string; readonly input: Readonly<Record<string, unknown>> }
   | { readonly skill: string; readonly path: string; readonly args: readonly string[] }
 
+/** The messages of the tests of a skill, with what their words and earlier runs say. */
+export type SkillTestsInfo = Awaited<ReturnType<ApiClient['tests']>>
 /** One message of the tests of a skill. */
-export interface TestCase extends Pick<TriggerCase, 'kind' | 'message' | 'verdict'> {
-  /** The skill that shares most words with the message, and the next one. */
-  readonly first: string | null
-  readonly second: string | null
-  /** What a model did with the message, and the present catalog. Null if no model was asked. */
-  readonly trial: TriggerTrial | null
-}
-
-/** `GET /api/skills/:name/tests` */
-export interface SkillTestsInfo {
-  /** Name of the model. Null if no model is named, so that only words can be compared. */
-  readonly model: string | null
-  /** Number of model calls that a run would make. */
-  readonly calls: number
-  readonly cases: readonly TestCase[]
-  readonly faults: readonly TestFault[]
-}
+export type TestCase = SkillTestsInfo['cases'][number]
 
 /** Events that `POST /api/tests/run` sends, one per line. The last event is the result or the failure. */
 export type TestRunEvent =
@@ -89,34 +76,9 @@ export type TestRunEvent =
       readonly passed: number
       readonly total: number
       /** Why the run ended early. */
-      readonly stopped?: TriggerTrials['stopped']
       readonly reason?: string
     }
   | { readonly kind: 'failed'; readonly message: string }
-
-/** `GET /api/fleet/versions`: the versions of a published skill, newest first. */
-export interface FleetVersions {
-  readonly versions: readonly {
-    readonly version: number
-    /** Null for a removal. */
-    readonly revision: Digest | null
-    readonly publisher: string
-    /** ISO date of the publication. */
-    readonly at: string
-    readonly note?: string
-  }[]
-}
-
-/** `POST /api/fleet/rollback`: asks for an earlier version of a published skill. */
-export interface FleetRollbackRequest {
-  /** Label of the source that follows the fleet. */
-  readonly source: string
-  readonly skill: string
-  /** @default the newest version with other files */
-  readonly version?: number
-  /** The version that the caller has seen. */
-  readonly expect: number
-}
 
 /** Events that `POST /api/run` sends, one per line. The last event is the result or the failure. */
 export type RunEvent =
@@ -236,14 +198,7 @@ export interface TimelineEntry {
 }
 
 /** Tests of a served revision that a model failed. */
-export interface FailingTests {
-  readonly skill: string
-  readonly passed: number
-  readonly total: number
-  readonly model: string
-  /** When the tests ended, as an ISO date. */
-  readonly at: string
-}
+export type FailingTests = Score
 
 /** What an author should look at besides findings. Empty for more than 1,000 skills. */
 export interface AttentionInfo {
@@ -276,42 +231,18 @@ export interface UpdateEvent {
   readonly entry: TimelineEntry
 }
 
-/**
- * Contains the rows that changed without a new generation, because the tokens of a skill were counted or a skill was
- * used.
- */
-export interface RowsEvent {
-  readonly kind: 'rows'
-  readonly skills: readonly SkillRow[]
-}
-
-/** Sent when conversations start, end, or continue. */
-export interface SessionsEvent {
-  readonly kind: 'sessions'
-  readonly sessions: readonly SessionInfo[]
-  readonly clients: readonly ClientInfo[]
-}
-
-/** Sent when there is more or less to look at. */
-export interface AttentionEvent {
-  readonly kind: 'attention'
-  readonly attention: AttentionInfo
-}
-
-/** Sent when commands of a skill are added, removed, or changed. */
-export interface CommandsEvent {
-  readonly kind: 'commands'
-  readonly skill: string
-}
-
 /** Events that `GET /api/events` sends. */
 export type ServerEvent =
   | StateEvent
   | UpdateEvent
-  | RowsEvent
-  | SessionsEvent
-  | AttentionEvent
-  | CommandsEvent
+  /** The rows that changed without a new generation, because tokens were counted or a skill was used. */
+  | { readonly kind: 'rows'; readonly skills: readonly SkillRow[] }
+  /** Sent when conversations start, end, or continue. */
+  | ({ readonly kind: 'sessions' } & Pick<StateEvent, 'sessions' | 'clients'>)
+  /** Sent when there is more or less to look at. */
+  | ({ readonly kind: 'attention' } & Pick<StateEvent, 'attention'>)
+  /** Sent when commands of a skill are added, removed, or changed. */
+  | { readonly kind: 'commands'; readonly skill: string }
 
 export const KEY_HEADER = 'x-skillstoke-key'
 

@@ -22,12 +22,11 @@ import { countTokens } from '../skills/tokens.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { type ChatInput, OneMessage } from '../terminal/chat-input.ts'
 import { ChatTerminal } from '../terminal/chat-terminal.ts'
-import { toCommandLine } from '../terminal/command-line.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
 import { PipedInput } from '../terminal/piped-input.ts'
-import { findProgramName } from '../terminal/program-name.ts'
+import { nameCommand } from '../terminal/program-name.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
 
 export interface ChatFlags {
@@ -69,9 +68,7 @@ export async function chat(config: Config, flags: ChatFlags, named?: string): Pr
     id,
     messages: stored.length,
     ...defined({ lastAnswer: session.lastAnswer }),
-    ...(isStored
-      ? { command: `${findProgramName()} ${toCommandLine(['chat', id, ...config.options, ...repeated])}` }
-      : {}),
+    ...(isStored ? { command: nameCommand(['chat', id, ...config.options, ...repeated]) } : {}),
     model: config.model.model ?? 'offline',
     generation: session.reader.current,
   })

@@ -12,7 +12,7 @@ import { askLine, askYes } from '../terminal/ask.ts'
 import { toCommandLine } from '../terminal/command-line.ts'
 import { UsageError } from '../terminal/exit-code.ts'
 import { nearPath } from '../terminal/output.ts'
-import { findProgramName } from '../terminal/program-name.ts'
+import { nameCommand } from '../terminal/program-name.ts'
 
 interface NewFlags {
   readonly json?: boolean
@@ -67,5 +67,5 @@ function listNext(root: string, name: string, { roots, options }: Config): reado
   const isRoot = roots.some(({ path }) => resolve(path) === resolve(root))
   const check = ['check', ...(isRoot ? [name, ...options] : [join(root, name)])]
   const dev = ['dev', ...(isRoot ? options : [root])]
-  return [check, dev].map(words => `${findProgramName()} ${toCommandLine(words)}`)
+  return [check, dev].map(nameCommand)
 }

@@ -112,5 +112,7 @@ const PLANNED: Words = {
 function describe({ skill, from, to, how }: RollbackOutcome, words: Words): string {
   const name = toTerminalLine(skill)
   if (how === 'unchanged') return `${name} is at ${to} already; name an earlier revision`
-  return `${name}  ${showRevision(from)} -> ${showRevision(to)}: ${words[how]}\n${paint('dim', `  ${to}`)}`
+  // A broken text has no revision, so "from" is the live one.
+  const before = from === to ? 'broken text' : showRevision(from)
+  return `${name}  ${before} -> ${showRevision(to)}: ${words[how]}\n${paint('dim', `  ${to}`)}`
 }

@@ -12,7 +12,6 @@ import { findGrantRefusal, openSkills } from '../skills/open-skills.ts'
 import { toAsked } from '../skills/skill-target.ts'
 import type { Answer } from '../terminal/answer.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
-import { toCommandLine } from '../terminal/command-line.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { VISIBILITY_WORDS } from '../terminal/format-catalog.ts'
 import {
@@ -23,7 +22,7 @@ import {
   toTerminalLine,
   toTerminalText,
 } from '../terminal/output.ts'
-import { findProgramName } from '../terminal/program-name.ts'
+import { nameCommand } from '../terminal/program-name.ts'
 
 interface ShowFlags {
   /** Revision to show. @default the served revision */
@@ -116,7 +115,7 @@ async function copyOut(
       inside: resolve(folder),
       isExecutable,
     })
-  const command = `${findProgramName()} ${toCommandLine(['chat', '--root', nearPath(resolve(folder))])}`
+  const command = nameCommand(['chat', '--root', nearPath(resolve(folder))])
   return {
     json: { name: skill.name, revision: skill.revision, path: target },
     text: () => [`copied ${skill.revision} to ${nearPath(target)}; to try it, run: ${command}`],

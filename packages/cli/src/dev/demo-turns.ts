@@ -27,7 +27,7 @@ export interface DemoTurns {
 }
 
 export function createDemoTurns(options: DemoTurnsOptions): DemoTurns {
-  const { playground, print, signal } = options
+  const { playground, skills, print, signal } = options
   /** Questions of the user that wait for their turn. */
   const asked: string[] = []
   /** The question that is asked when no question of the user waits. */
@@ -60,6 +60,8 @@ export function createDemoTurns(options: DemoTurnsOptions): DemoTurns {
 
   return {
     requestTurn: update => {
+      // The approval of the first skill is a change, which requests a turn.
+      if (skills.current.list().length === 0 && skills.review.pending().length > 0) return
       wanted = options.question ?? chooseQuestion(update, options)
       start()
     },

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { AgentEvent, PrefixReading } from '@skillstoke/agent'
+import { rankSkills } from '@skillstoke/author/internal'
 import type {
   Diagnostic,
   Generation,
@@ -27,11 +28,11 @@ import { judge, type SkillFindings } from '../check/skill-findings.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { MCP_CLIENT_IDS } from '../mcp-clients/client-ids.ts'
+import type { DevServer } from '../server/dev-server.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../server/save-age.ts'
 import { toTimelineChange } from '../server/timeline.ts'
 import { isInRoot } from '../skills/open-skills.ts'
 import { withApproveCommand } from '../terminal/approve-command.ts'
-import { toCommandLine } from '../terminal/command-line.ts'
 import { describeNotSkills } from '../terminal/describe-not-skills.ts'
 import { formatCatalog } from '../terminal/format-catalog.ts'
 import {
@@ -47,7 +48,7 @@ import {
   toTerminalLine,
   toTerminalText,
 } from '../terminal/output.ts'
-import { findProgramName } from '../terminal/program-name.ts'
+import { nameCommand } from '../terminal/program-name.ts'
 
 export interface DevPrinterOptions {
   readonly print: (line?: string) => void
@@ -57,13 +58,13 @@ export interface DevPrinterOptions {
   readonly isStreamed?: boolean
   /** Whether each step is printed, and not only one line for each save. @default true */
   readonly isVerbose?: boolean
-}
-
-/** The addresses of the server. */
-interface Addresses {
-  readonly pageUrl: string
-  readonly mcpUrl: string
-  readonly token: string
+  /** Absent in a chat, which has no server, and a catalog of its own. */
+  readonly running?: {
+    readonly viewing: Viewing
+    readonly server: Pick<DevServer, 'pageUrl' | 'mcpUrl' | 'token' | 'state'>
+    /** What the demo agent is asked. */
+    readonly question: string | undefined
+  }
 }
 
 type FinishEvent = Extract<AgentEvent, { kind: 'finish' }>
@@ -100,57 +101,46 @@ export class DevPrinter {
   /** Whether the next model call follows a notice. */
   #hasNotice = false
   #isReasoning = false
-  /** Checks the skills. Absent in a chat. */
-  #findings: SkillFindings | undefined
-  /** What new conversations saw after the last update. Absent in a chat, which has a catalog of its own. */
-  #seen: { readonly viewing: Viewing; readonly view: CatalogView } | undefined
+  readonly #findings: SkillFindings | undefined
+  /** What new conversations saw after the last update. */
+  #view: CatalogView | undefined
 
   constructor(options: DevPrinterOptions) {
+    const { isVerbose = true, running } = options
     this.#options = options
-    this.isVerbose = options.isVerbose ?? true
+    this.isVerbose = isVerbose
+    this.#findings = running?.server.state.findings
+    this.#view = running && viewCatalog(running.viewing)
   }
 
-  /** Prints where the server is, what to edit, and what needs a person. */
-  async start(viewing: Viewing, findings: SkillFindings, server: Addresses): Promise<void> {
-    this.#findings = findings
-    this.#seen = { viewing, view: viewCatalog(viewing) }
-    if (this.isVerbose) return await this.details(server)
-    const { print } = this.#options
-    const { skills } = viewing
+  /** Prints where the server is, what to edit, and what needs a person. If verbose, lists each source and skill, too. */
+  async overview(): Promise<void> {
+    const { print, running } = this.#options
+    if (running === undefined || this.#view === undefined) return
+    const { skills } = running.viewing
     const reports = skills.current.reports()
-    const of = (status: SkillReport['status']): number =>
-      reports.filter(each => each.status === status).length
-    const own = skills.current
-      .list()
-      .find(({ directory, source }) => directory !== undefined && isInRoot({ source }, skills))
+    const broken = reports.filter(({ status }) => status === 'broken')
+    const waiting = reports.filter(({ status }) => status === 'pending').length
     print(`${paint('bold', 'skillstoke dev')} ${readVersion()}`)
-    this.#addresses(server)
-    const waiting = toCommandLine(['pending', ...this.#options.config.options])
-    if (own?.directory === undefined)
-      print(
-        of('pending') > 0
-          ? `  approve what waits: press o, or ${findProgramName()} ${waiting}`
-          : `  ${NO_SKILLS}`,
-      )
-    else print(`  edit ${nearPath(join(own.directory, own.skillFile))}; agents follow at their next step`)
-    const asks = [
+    if (this.isVerbose) await this.#listEach(skills, this.#view)
+    this.#addresses(running.server)
+    const path = findExample(skills, running.question)
+    const pending = `approve what waits: press o, or ${nameCommand(['pending', ...this.#options.config.options])}`
+    if (path !== undefined) print(`  edit ${nearPath(path)}; agents follow at their next step`)
+    else print(`  ${waiting > 0 ? pending : NO_SKILLS}`)
+    const counts = [
       `  ${reports.length} ${reports.length === 1 ? 'skill' : 'skills'}`,
-      ...(of('broken') > 0 ? [paint('red', `${of('broken')} broken`)] : []),
-      ...(of('pending') > 0 ? [paint('cyan', `${of('pending')} waiting for approval`)] : []),
+      ...(broken.length > 0 ? [paint('red', `${broken.length} broken`)] : []),
+      ...(waiting > 0 ? [paint('cyan', `${waiting} waiting for approval`)] : []),
     ]
-    print(`${asks.join(', ')}; ${formatCatalog(viewCatalog(viewing).use)}`)
-    for (const report of reports.filter(({ status }) => status === 'broken').slice(0, MAX_BROKEN))
-      this.#rejected(report)
+    print(`${counts.join(', ')}; ${formatCatalog(this.#view.use)}`)
+    if (!this.isVerbose) for (const report of broken.slice(0, MAX_BROKEN)) this.#rejected(report)
     this.#sourceFindings(skills.current)
   }
 
-  /** Prints every source and every skill, and the addresses. */
-  async details(server: Addresses): Promise<void> {
-    if (this.#seen === undefined) return
+  /** Prints every source and every skill, with its findings. */
+  async #listEach(skills: SkillRuntime, view: CatalogView): Promise<void> {
     const { print, config } = this.#options
-    const { viewing, view } = this.#seen
-    const { skills } = viewing
-    print(paint('bold', 'skillstoke dev'))
     const found = skills.current.sources()
     skills.status().forEach((source, index) => {
       const path = pathsOf(config)[index] ?? source.origin
@@ -168,8 +158,6 @@ export class DevPrinter {
     if (rows.length > 0) print(formatIndented(rows))
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more: ${toAdvice('stoke list', config.options)}`))
-    if (reports.length > 0) print(`  ${formatCatalog(view.use)}`)
-    if (reports.length === 0) print(`  ${NO_SKILLS}`)
     const notSkills = await listNotSkills(skills)
     const note = describeNotSkills(
       notSkills.found.filter(({ isExpected }) => isExpected),
@@ -186,27 +174,17 @@ export class DevPrinter {
         `  ${commands} ${commands === 1 ? 'command' : 'commands'}, contained by ${kind === 'sandbox' ? detail : paint('yellow', `the permissions of Node only: ${detail}`)}`,
       )
     }
-    const waiting = skills.review.pending().length
-    if (waiting > 0)
-      print(
-        paint(
-          'cyan',
-          `  ${waiting} ${waiting === 1 ? 'change waits' : 'changes wait'} for approval: ${findProgramName()} ${toCommandLine(['pending', ...config.options])}`,
-        ),
-      )
-    this.#sourceFindings(skills.current)
-    this.#addresses(server)
   }
 
   /** Prints the addresses of the server, and the command that sets up an MCP client. */
-  #addresses(server: Addresses): void {
+  #addresses(server: Pick<DevServer, 'pageUrl' | 'mcpUrl' | 'token'>): void {
     const { print, config } = this.#options
     const { port, isPortNamed } = config.server
     if (!isPortNamed && !server.mcpUrl.endsWith(`:${port}/mcp`))
       print(`  port ${port} is in use, so the server uses another port; --port sets one`)
     print(`  page ${paint('cyan', server.pageUrl)}`)
     const [first, ...others] = MCP_CLIENT_IDS
-    const install = `${findProgramName()} ${toCommandLine(['mcp', 'install', first, ...config.options])}`
+    const install = nameCommand(['mcp', 'install', first, ...config.options])
     if (!this.isVerbose) {
       const line = `  MCP  ${server.mcpUrl}; client: ${install}`
       print(line.length <= WIDTH ? line : `  MCP  ${server.mcpUrl}; v shows how to set up a client`)
@@ -217,13 +195,18 @@ export class DevPrinter {
     print(paint('dim', `    or ${others.join(', ')}`))
   }
 
+  /** Prints a line if each step is printed. */
+  #detail(line: string): void {
+    if (this.isVerbose) this.#options.print(line)
+  }
+
   /** Prints the changes, the delay until the changes were visible, and the next notice of each conversation. */
   update(update: RegistryUpdate, sessions: readonly ListeningSession[]): void {
     const { print } = this.#options
     const seenAt = timeOfUpdate(update)
     this.lastUpdate = update
     for (const change of update.changes)
-      print(this.isVerbose ? this.#describeChange(change, update) : describeSave(change, update, sessions))
+      print(this.isVerbose ? describeChange(change, update) : describeSave(change, update, sessions))
     for (const report of update.reports) {
       if (report.status === 'broken') this.#rejected(report, seenAt)
       else void this.#noted(report)
@@ -247,27 +230,25 @@ export class DevPrinter {
       previous.digest === generation.digest
         ? 'same digest: no served skill changed'
         : shortDigest(generation.digest)
-    if (this.isVerbose)
-      print(paint('dim', `  generation ${previous.number} -> ${generation.number}, ${same}`))
+    this.#detail(paint('dim', `  generation ${previous.number} -> ${generation.number}, ${same}`))
     this.#overBudget(generation)
     if (this.isVerbose && previous.digest !== generation.digest) this.#whatSessionsHear(sessions)
   }
 
   /** Prints the skills that the update pushed over the budget of the catalog. */
   #overBudget(generation: Generation): void {
-    if (this.#seen === undefined) return
-    const { viewing, view: before } = this.#seen
-    const view = viewCatalog(viewing, generation)
-    this.#seen = { viewing, view }
+    const { print, running } = this.#options
+    const before = this.#view
+    if (running === undefined || before === undefined) return
+    const view = viewCatalog(running.viewing, generation)
+    this.#view = view
     const pushed = generation.reports().filter(report => {
       const was = before.visibilityOf(report)
       return view.visibilityOf(report) === 'unlisted' && was !== 'unlisted'
     })
     if (pushed.length === 0) return
     const names = toTerminalLine(quoteAll(pushed.map(({ name }) => name)))
-    this.#options.print(
-      paint('yellow', `  over the budget, now unlisted: ${names}; ${formatCatalog(view.use)}`),
-    )
+    print(paint('yellow', `  over the budget, now unlisted: ${names}; ${formatCatalog(view.use)}`))
   }
 
   /** Prints the next notice of each conversation, and the number of its tokens. */
@@ -288,7 +269,7 @@ export class DevPrinter {
 
   question(turn: number, text: string): void {
     this.#isCacheKept = undefined
-    if (this.isVerbose) this.#options.print(`${paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
+    this.#detail(`${paint('cyan', `turn ${turn}`)} you: ${toTerminalText(text)}`)
   }
 
   /** Prints an event of a turn. The text of the answer comes with the end of the turn, unless it is streamed. */
@@ -303,8 +284,8 @@ export class DevPrinter {
         if (event.prefix.last !== undefined)
           this.#isCacheKept = this.#isCacheKept !== false && event.prefix.isUnchanged
         // In a chat, an unchanged prefix without a notice is not worth a line.
-        if (this.isVerbose && (!isStreamed || this.#hasNotice || !event.prefix.isUnchanged))
-          print(
+        if (!isStreamed || this.#hasNotice || !event.prefix.isUnchanged)
+          this.#detail(
             paint(
               event.prefix.isUnchanged ? 'dim' : 'red',
               `  model call ${event.step}, ${describePrefix(event.prefix)}`,
@@ -314,7 +295,7 @@ export class DevPrinter {
         this.#isReasoning = false
         break
       case 'reasoning':
-        if (this.isVerbose && !this.#isReasoning) print(paint('dim', '  thinking'))
+        if (!this.#isReasoning) this.#detail(paint('dim', '  thinking'))
         this.#isReasoning = true
         break
       case 'skill-invoked':
@@ -358,23 +339,19 @@ export class DevPrinter {
   }
 
   #told(update: SessionUpdate): void {
-    const { print } = this.#options
-    if (!this.isVerbose) return
     for (const line of update.text.split('\n').slice(1, -1))
-      print(paint('yellow', `  told ${toTerminalText(line.replace(/^- /, ''))}`))
-    print(paint('dim', `  +${update.tokens} tokens (estimated), appended as one message`))
+      this.#detail(paint('yellow', `  told ${toTerminalText(line.replace(/^- /, ''))}`))
+    this.#detail(paint('dim', `  +${update.tokens} tokens (estimated), appended as one message`))
   }
 
   #toolCall(name: string, input: unknown): void {
-    if (this.isVerbose)
-      this.#options.print(`  calls ${toTerminalLine(name)} ${shorten(JSON.stringify(input), 80)}`)
+    this.#detail(`  calls ${toTerminalLine(name)} ${shorten(JSON.stringify(input), 80)}`)
   }
 
   answer(text: string): void {
-    const { print } = this.#options
     const kept = this.#isCacheKept ? paint('green', ' ✓ cache kept') : paint('red', ' ✗ cache lost')
-    const cache = this.#isCacheKept === undefined ? '' : kept
-    print(`  ${paint('green', 'agent')}${this.isVerbose ? '' : cache}: ${shorten(text, ANSWER_WIDTH)}`)
+    const cache = this.isVerbose || this.#isCacheKept === undefined ? '' : kept
+    this.#options.print(`  ${paint('green', 'agent')}${cache}: ${shorten(text, ANSWER_WIDTH)}`)
   }
 
   failure(message: string): void {
@@ -403,15 +380,6 @@ export class DevPrinter {
     return [status, name, shortDigest(report.serving), paint('dim', tokens)]
   }
 
-  #describeChange(change: SkillChange, update: RegistryUpdate): string {
-    const { kind, name, from, to, facets } = toTimelineChange(change)
-    const revisions = [from, to].flatMap(each => (each === null ? [] : shortDigest(each))).join(' -> ')
-    const age = kind === 'modified' ? ageOfChange(change, update) : undefined
-    const speed = age === undefined ? '' : `, detected in ${age} ms`
-    const what = facets.length === 0 ? '' : `, ${facets.join(' and ')}`
-    return `${paint(kind === 'removed' ? 'red' : 'green', CHANGES[kind])} ${paint('bold', toTerminalText(name))} ${revisions}${what}${speed}`
-  }
-
   /** Prints the diagnostics of the sources, such as missing roots, refused links and unreadable folders. */
   #sourceFindings(generation: Generation): void {
     const { print, config } = this.#options
@@ -421,21 +389,21 @@ export class DevPrinter {
 
   /** Prints the errors in a broken skill. `seenAt` is absent if the skill was already broken at the start. */
   #rejected(report: SkillReport, seenAt?: number): void {
+    const { name, serving, revision } = report
     // If the newest text is served and only its scripts failed, the message names the older code that still answers
     // calls.
-    const isText = report.serving !== undefined && report.serving === report.revision
-    const stays = isText
-      ? 'The text is live'
-      : report.serving === undefined
-        ? 'Nothing is live'
-        : `${shortDigest(report.serving)} stays live`
-    const age = seenAt === undefined || isText ? undefined : ageOfReport(report, seenAt)
+    const isText = serving !== undefined && serving === revision
+    const before = serving !== undefined && this.isVerbose ? shortDigest(serving) : 'The text before it'
+    const stays =
+      serving === undefined ? 'Nothing is live' : isText ? 'The text is live' : `${before} stays live`
+    const isTimed = this.isVerbose && seenAt !== undefined && !isText
+    const age = isTimed ? ageOfReport(report, seenAt) : undefined
     const speed = age === undefined ? '' : ` Detected in ${age} ms.`
-    const brief = `${toTitle(report.name, 'red', seenAt ?? Date.now())} broken:`
-    const staysBrief = report.serving === undefined ? 'Nothing is live.' : 'The text before it stays live.'
+    const title = this.isVerbose
+      ? paint('red', 'REJECTED')
+      : `${toTitle(name, 'red', seenAt ?? Date.now())} broken:`
     for (const each of report.diagnostics.filter(({ severity }) => severity === 'error'))
-      if (this.isVerbose) this.#finding(paint('red', 'REJECTED'), each, `. ${stays}.${speed}`)
-      else this.#finding(brief, each, `. ${staysBrief}`)
+      this.#finding(title, each, `. ${stays}.${speed}`)
   }
 
   /** Prints the warnings about a skill. The check reads its files, so a newer save may overtake it. */
@@ -463,6 +431,14 @@ export class DevPrinter {
   }
 }
 
+/** Returns the path of a skill to edit: the one that shares most words with the question of the agent, or the first. */
+function findExample(skills: SkillRuntime, question = ''): string | undefined {
+  const own = skills.current.list().filter(skill => skill.directory !== undefined && isInRoot(skill, skills))
+  const asked = rankSkills(question, own).ranking[0]?.skill
+  const { directory, skillFile = '' } = own.find(({ name }) => name === asked) ?? own[0] ?? {}
+  return directory === undefined ? undefined : join(directory, skillFile)
+}
+
 /** Lists the reports of changed skills that the update does not report anyway. */
 function listSaved({ changes, reports, generation }: RegistryUpdate): readonly SkillReport[] {
   const names = new Set(changes.flatMap(({ kind, name }) => (kind === 'removed' ? [] : name)))
@@ -483,6 +459,16 @@ function describePrefix({ digest, last, sentBefore, isUnchanged }: PrefixReading
   if (last === undefined) return `prefix first sent ${digest}`
   if (isUnchanged) return `prefix unchanged ${last} == ${sentBefore}`
   return `prefix CHANGED ${last} != ${sentBefore ?? 'shorter than before'}: the provider cache is lost`
+}
+
+/** Describes a change with its revisions. */
+function describeChange(change: SkillChange, update: RegistryUpdate): string {
+  const { kind, name, from, to, facets } = toTimelineChange(change)
+  const revisions = [from, to].flatMap(each => (each === null ? [] : shortDigest(each))).join(' -> ')
+  const age = kind === 'modified' ? ageOfChange(change, update) : undefined
+  const speed = age === undefined ? '' : `, detected in ${age} ms`
+  const what = facets.length === 0 ? '' : `, ${facets.join(' and ')}`
+  return `${paint(kind === 'removed' ? 'red' : 'green', CHANGES[kind])} ${paint('bold', toTerminalText(name))} ${revisions}${what}${speed}`
 }
 
 /** The part of a skill that changed, in the words of its author. */

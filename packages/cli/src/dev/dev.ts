@@ -20,7 +20,6 @@ import { EXIT_OK, UsageError } from '../terminal/exit-code.ts'
 import { printLine } from '../terminal/output.ts'
 import { Parts } from '../terminal/parts.ts'
 import { abortOnSignal } from '../terminal/signals.ts'
-import { ModelTests } from '../trial/model-tests.ts'
 import { printCommands } from './command-printer.ts'
 import { createDemoTurns } from './demo-turns.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
@@ -57,7 +56,6 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
   let terminal: ChatTerminal | undefined
   const printAbove = (line = ''): void =>
     terminal === undefined ? printLine(line) : terminal.print(`${line}\n`)
-  const print = new DevPrinter({ print: printAbove, countTokens, config, isVerbose: flags.verbose ?? false })
   const scope = defined({ scope: config.scope })
   {
     // Disposes the parts in reverse order when the block ends, even after an error.
@@ -69,7 +67,6 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
         ...{ watching: 'auto', serves: true, runsScripts: true, usedBy: 'dev', runtime: { catalog } },
       }),
     )
-    const tellSessions = (): void => server.state.tellSessions()
     const store = new MemoryConversationStore()
     const agent = parts.use(
       new SkillAgent({
@@ -82,12 +79,7 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
       agent,
       forget: async id => await store.remove(TENANT, id),
       model: config.model.model ?? 'offline',
-      onChange: tellSessions,
-    })
-    const turns = createDemoTurns({
-      ...{ playground, skills, print, question },
-      scope: config.scope,
-      signal: end.signal,
+      onChange: () => server.state.tellSessions(),
     })
     const mcp = parts.use(
       createSkillsServer(skills, {
@@ -101,6 +93,15 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
     await noteOther(config)
     parts.defer(tellOthers(config, server))
     const answering = toAnswering(skills, config, measureExactly)
+    const print = new DevPrinter({
+      ...{ print: printAbove, countTokens, config, isVerbose: flags.verbose ?? false },
+      running: { viewing: answering, server, question: asksItself ? question : undefined },
+    })
+    const turns = createDemoTurns({
+      ...{ playground, skills, print, question },
+      scope: config.scope,
+      signal: end.signal,
+    })
     parts.defer(printCommands(skills, printAbove))
     parts.defer(async () => await turns.close())
     parts.defer(
@@ -109,21 +110,24 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
         if (asksItself && update.changes.length > 0) turns.requestTurn(update)
       }),
     )
-    const model = flags.test === true ? new ModelTests(config) : undefined
-    const askModel =
-      model && (async (tests: SkillTests) => summarizeTrials(await model.run(tests, { signal: end.signal })))
-    parts.defer(printTests(skills, skills.forConversation(scope), printAbove, askModel))
+    const { findings, modelTests } = server.state
+    const askModel = async (tests: SkillTests): Promise<string> =>
+      summarizeTrials(await modelTests.run(tests, { signal: end.signal }))
+    parts.defer(
+      printTests(skills, skills.forConversation(scope), printAbove, flags.test ? askModel : undefined),
+    )
     if (config.isInteractive) {
-      const fix = new FixKey(skills, server.state.findings, printAbove)
+      const fix = new FixKey(skills, findings, printAbove)
       const opener = parts.use(createBrowserOpener(join(config.stateDirectory, 'run')))
       const onKey = (key: string): void => {
         void actOnKey(key, {
-          ...{ answering, print, printLine: printAbove, terminal, turns, end, opener, server, fix },
+          ...{ answering, print, printLine: printAbove, terminal, turns, end, opener, fix },
+          pageUrl: server.pageUrl,
         })
       }
       terminal = parts.use(new ChatTerminal({ prompt: 'ask: ', signal: end.signal, onKey }))
     }
-    await print.start(answering, server.state.findings, server)
+    await print.overview()
     printAbove(config.isInteractive ? KEYS : 'edit a skill and save it; press Ctrl-C to stop')
     if (asksItself) turns.requestTurn()
     await untilAborted(end.signal)

@@ -39,7 +39,9 @@ export class FixKey {
     const { offer, file } = found.find(each => each.file !== undefined) ?? {}
     if (file === undefined)
       this.#print(
-        findings.length === 0 ? 'there are no findings' : 'no edit corrects the findings that are left',
+        findings.length === 0
+          ? 'there are no findings'
+          : 'f cannot fix the findings that are left; press o to see them on the page and edit the text',
       )
     else this.#offer(file, offer?.message ?? '')
   }

@@ -15,7 +15,7 @@ export interface KeyTargets {
   readonly turns: DemoTurns
   readonly end: AbortController
   readonly opener: BrowserOpener
-  readonly server: Parameters<DevPrinter['details']>[0]
+  readonly pageUrl: string
   readonly fix: FixKey
 }
 
@@ -38,7 +38,7 @@ export async function actOnKey(key: string, targets: KeyTargets): Promise<void> 
   const { answering, print, printLine, end } = targets
   try {
     if (key === 'q' || key === '\u0003') end.abort()
-    else if (key === 'h') printLine(`page ${paint('cyan', targets.server.pageUrl)}\n${HELP}`)
+    else if (key === 'h') printLine(`page ${paint('cyan', targets.pageUrl)}\n${HELP}`)
     else if (key === 'v') await toggleDetails(targets)
     else if (key === 'o') await open(targets)
     else if (key === 'r') await reload(answering.skills, print)
@@ -59,14 +59,14 @@ async function ask({ terminal, turns, end }: KeyTargets): Promise<void> {
 }
 
 /** Prints every source and skill when the details begin. */
-async function toggleDetails({ print, printLine, server }: KeyTargets): Promise<void> {
+async function toggleDetails({ print, printLine }: KeyTargets): Promise<void> {
   print.isVerbose = !print.isVerbose
-  if (print.isVerbose) await print.details(server)
+  if (print.isVerbose) await print.overview()
   printLine(`details are ${print.isVerbose ? 'on' : 'off'}; v turns them ${print.isVerbose ? 'off' : 'on'}`)
 }
 
 /** Opens the page. If no program can open the page, prints its address. */
-async function open({ opener, server: { pageUrl }, printLine }: KeyTargets): Promise<void> {
+async function open({ opener, pageUrl, printLine }: KeyTargets): Promise<void> {
   try {
     await opener.open(pageUrl)
   } catch (thrown) {

@@ -4,14 +4,10 @@ import { SkillError } from '@skillstoke/core'
 import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 
-/** A folder and the place in the trash of its root. */
-interface TrashedFolder {
-  readonly folder: string
-  readonly trash: string
-}
+type State = Pick<Config, 'stateDirectory'>
 
 /** Moves the folder of a skill to `.trash` in the same root, which no source reads. Returns the new path. */
-export async function moveToTrash(folder: string, config: Pick<Config, 'stateDirectory'>): Promise<string> {
+export async function moveToTrash(folder: string, config: State): Promise<string> {
   await using lock = await openWriteLock(config.stateDirectory)
   return await lock.run(() => putAside(folder))
 }
@@ -25,11 +21,8 @@ export async function putAside(folder: string): Promise<string> {
   return trash
 }
 
-/** @throws {SkillError} CHANGED_SINCE_READ when another folder is at the place now */
-export async function moveBack(
-  { folder, trash }: TrashedFolder,
-  config: Pick<Config, 'stateDirectory'>,
-): Promise<void> {
+/** Moves a folder back from the trash. @throws {SkillError} CHANGED_SINCE_READ when another folder is at the place now */
+export async function moveBack(trash: string, folder: string, config: State): Promise<void> {
   await using lock = await openWriteLock(config.stateDirectory)
   await lock.run(async () => {
     if (existsSync(folder))

@@ -4,10 +4,12 @@ import type { SkillReport } from '@skillstoke/core'
 import { findMeant, MAX_LOOK_MS, quote } from '@skillstoke/core/internal'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { checkText } from '../check/check-report.ts'
+import { checkReport } from '../check/check-report.ts'
 import { isLinked, writeFixes } from '../check/fix-files.ts'
 import { toSetting } from '../check/skill-findings.ts'
+import type { Config } from '../config/config.ts'
 import { findLinkTarget } from '../config/real-path.ts'
+import { projectFolder, readLock } from '../lock/lock-file.ts'
 import { moveBack, moveToTrash } from '../lock/trash.ts'
 import { writeNewSkill } from '../skills/new-skill.ts'
 import { isInRoot } from '../skills/open-skills.ts'
@@ -21,7 +23,8 @@ import { skillName } from './review-routes.ts'
 const MAX_TEXT = 1_000_000
 const text = z.string().max(MAX_TEXT)
 const MARK = '\uFEFF'
-const named = z.strictObject({ skill: skillName })
+const newSkill = z.strictObject({ name: z.string().max(100), description: z.string().max(2_000) })
+const place = z.strictObject({ skill: skillName, line: z.number().int().min(1) })
 
 /** The routes whose bodies contain the text of a skill. */
 export const LARGE_BODIES: readonly string[] = ['/api/check', '/api/save']
@@ -29,7 +32,7 @@ export const LARGE_BODIES: readonly string[] = ['/api/check', '/api/save']
 export const MAX_LARGE_BODY: number = 6 * MAX_TEXT + 10_000
 
 /** Creates the routes with which an author changes the skills in the own folders. */
-export function createAuthorRoutes({ answering, state, config, signal }: ApiOptions) {
+export function createAuthorRoutes({ answering, state, config }: ApiOptions) {
   const { skills } = answering
   /** The folders that were removed since the start, by their place in the trash. */
   const removed = new Map<string, string>()
@@ -54,18 +57,17 @@ export function createAuthorRoutes({ answering, state, config, signal }: ApiOpti
 
   return new Hono()
     .post('/check', body(z.strictObject({ skill: skillName, text })), async context => {
-      const wish = context.req.valid('json')
-      const findings = await checkText(await find(wish.skill), wish.text, toSetting(skills, config))
+      const { skill, text } = context.req.valid('json')
+      const findings = await checkReport(await find(skill), { ...toSetting(skills, config), text })
       return reply(context, { findings })
     })
     .post('/save', body(z.strictObject({ skill: skillName, before: text, text })), async context => {
       const { skill, before, text: after } = context.req.valid('json')
       const { directory } = await findOwn(skill)
       const path = findSkillFile(directory)
-      if (!existsSync(path)) fail(409, 'CONFLICT', `${path} does not exist any more`)
       if (isLinked(path)) fail(409, 'READ_ONLY', `${path} is a link; change its target`)
       // The page does not see the byte order mark of a file.
-      const mark = before.startsWith(MARK) || !readFileSync(path, 'utf8').startsWith(MARK) ? '' : MARK
+      const mark = readFileSync(path, 'utf8').startsWith(MARK) && !before.startsWith(MARK) ? MARK : ''
       const written = writeFixes([{ path, before: mark + before, after: mark + after, count: 1 }], message =>
         fail(500, 'IO_FAILED', message),
       )
@@ -73,21 +75,18 @@ export function createAuthorRoutes({ answering, state, config, signal }: ApiOpti
         fail(409, 'CONFLICT', `${path} changed in the meantime; look at the newer text and save again`)
       return reply(context, state.toRow(await find(skill)))
     })
-    .post(
-      '/new',
-      body(z.strictObject({ name: z.string().max(100), description: z.string().max(2_000) })),
-      async context => {
-        const wish = context.req.valid('json')
-        const root = config.roots[0]?.path ?? fail(409, 'READ_ONLY', 'this server has no root of yours')
-        const { folder } = writeNewSkill(root, wish)
-        return reply(context, { folder, row: state.toRow(await find(wish.name)) })
-      },
-    )
-    .post('/remove', body(named), async context => {
-      const { skill } = context.req.valid('json')
-      const { directory: folder } = await findOwn(skill)
+    .post('/new', body(newSkill), async context => {
+      const wish = context.req.valid('json')
+      const root = config.roots[0]?.path ?? fail(409, 'READ_ONLY', 'this server has no root of yours')
+      const { folder } = writeNewSkill(root, wish)
+      return reply(context, { folder, row: state.toRow(await find(wish.name)) })
+    })
+    .post('/remove', body(z.strictObject({ skill: skillName })), async context => {
+      const { name, directory: folder } = await findOwn(context.req.valid('json').skill)
       if (config.roots.some(({ path }) => resolve(path) === resolve(folder)))
         fail(409, 'READ_ONLY', `${folder} is a root, and the folder above it is not yours; remove it there`)
+      if (isAdded(folder, config))
+        fail(409, 'READ_ONLY', `"stoke add" copied ${quote(name)}; to remove it, run "stoke remove ${name}"`)
       const trash = await moveToTrash(folder, config)
       removed.set(trash, folder)
       await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
@@ -97,23 +96,24 @@ export function createAuthorRoutes({ answering, state, config, signal }: ApiOpti
       const { trash } = context.req.valid('json')
       const folder =
         removed.get(trash) ?? fail(404, 'NOT_FOUND', `${quote(trash)} was not removed since the start`)
-      await moveBack({ folder, trash }, config)
+      await moveBack(trash, folder, config)
       removed.delete(trash)
       await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
       return reply(context, { folder })
     })
-    .post(
-      '/open',
-      body(z.strictObject({ skill: skillName, line: z.number().int().min(1).optional() })),
-      async context => {
-        const { skill, line = 1 } = context.req.valid('json')
-        const { directory = fail(409, 'READ_ONLY', `${quote(skill)} is in no folder of this machine`) } =
-          await find(skill)
-        signal.throwIfAborted()
-        const path = findSkillFile(directory)
-        return reply(context, { path, editor: openInEditor(path, line) })
-      },
-    )
+    .post('/open', body(place), async context => {
+      const { skill, line } = context.req.valid('json')
+      const { directory = fail(409, 'READ_ONLY', `${quote(skill)} is in no folder of this machine`) } =
+        await find(skill)
+      const path = findSkillFile(directory)
+      return reply(context, { path, editor: openInEditor(path, line) })
+    })
+}
+
+/** Whether the lock file names a folder, so that only `stoke remove` removes it. */
+function isAdded(folder: string, config: Config): boolean {
+  const project = projectFolder(config)
+  return Object.values(readLock(config)).some(({ path }) => resolve(project, path) === resolve(folder))
 }
 
 function findSkillFile(folder: string): string {

@@ -3,12 +3,14 @@ import { defined, quote, toMessage } from '@skillstoke/core/internal'
 import type { FleetSource, SkillPublisher } from '@skillstoke/fleet'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import type { FleetVersions } from '../client/api-types.ts'
 import { readSigner } from '../config/fleet-config.ts'
 import { currentUser, fleetsOf } from '../skills/open-skills.ts'
 import { fail } from './api-failure.ts'
 import { body, query, reply } from './api-route.ts'
 import { skillName } from './review-routes.ts'
+
+/** Asks for an earlier version of a published skill. */
+export type FleetRollbackRequest = z.input<typeof rollback>
 
 const rollback = z.strictObject({
   /** Label of the source that follows the fleet. */
@@ -41,8 +43,13 @@ export function createFleetRoutes(skills: SkillRuntime) {
     .get('/fleet/versions', query('source', 'skill'), async context => {
       const { source: label = '', skill = '' } = context.req.valid('query')
       const { publisher, channel } = await open(label)
-      const versions = await publisher.history(skill, { channel })
-      return reply<FleetVersions>(context, { versions: versions.map(toVersion) })
+      const records = await publisher.history(skill, { channel })
+      const versions = records.map(({ version, publisher, at, note, ...record }) => ({
+        ...{ version, publisher, at, ...defined({ note }) },
+        /** Null for a removal. */
+        revision: record.kind === 'skill' ? record.revision : null,
+      }))
+      return reply(context, { versions })
     })
     .post('/fleet/rollback', body(rollback), async context => {
       const { source: label, skill, version, expect } = context.req.valid('json')
@@ -50,13 +57,6 @@ export function createFleetRoutes(skills: SkillRuntime) {
       const options = { channel, expect, note: 'rolled back on the page' }
       return reply(context, await publisher.rollback(skill, { ...options, ...defined({ version }) }))
     })
-}
-type VersionRecord = Awaited<ReturnType<SkillPublisher['history']>>[number]
-
-function toVersion(record: VersionRecord): FleetVersions['versions'][number] {
-  const { version, publisher, at, note } = record
-  const revision = record.kind === 'skill' ? record.revision : null
-  return { version, revision, publisher, at, ...defined({ note }) }
 }
 
 async function readFleet({ label, channel, connection }: FleetSource) {

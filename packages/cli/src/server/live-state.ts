@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Finding } from '@skillstoke/author'
 import { toFindings } from '@skillstoke/author/internal'
 import {
@@ -23,13 +24,20 @@ import {
   viewCatalog,
 } from '@skillstoke/core/internal'
 import { judge, SkillFindings, toSetting } from '../check/skill-findings.ts'
-import type { ServerStatus, SessionInfo, StateEvent, TimelineEntry } from '../client/api-types.ts'
+import type {
+  AttentionInfo,
+  ServerStatus,
+  SessionInfo,
+  StateEvent,
+  TimelineEntry,
+} from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { currentUser } from '../skills/open-skills.ts'
-import { toCommandLine } from '../terminal/command-line.ts'
-import { findProgramName } from '../terminal/program-name.ts'
-import { Attention } from './attention.ts'
+import { nameCommand } from '../terminal/program-name.ts'
+import { ModelTests } from '../trial/model-tests.ts'
+import { afterPause } from './after-pause.ts'
+import { findAttention } from './attention.ts'
 import { EventLog } from './event-log.ts'
 import { DEMO, type Playground } from './playground.ts'
 import { timeOfUpdate } from './save-age.ts'
@@ -47,7 +55,6 @@ export interface LiveStateOptions {
 }
 
 const MAX_TIMELINE = 200
-const USES_MS = 500
 
 /**
  * The state that the API and the page show, and the log of its changes. Each response and each event shows the newest
@@ -64,10 +71,12 @@ export class LiveState {
   readonly #rows: SkillRows
   readonly #timeline: TimelineEntry[] = []
   readonly #clients = new SeenClients()
-  readonly #attention: Attention
+  readonly modelTests: ModelTests
   readonly #stops: readonly (() => void)[]
-  #using: ReturnType<typeof setTimeout> | undefined
-  #telling: ReturnType<typeof setTimeout> | undefined
+  readonly #uses = afterPause(() => this.#refreshRows())
+  readonly #telling = afterPause(() => this.tellSessions())
+  readonly #looking = afterPause(() => this.#lookAgain())
+  #attention: AttentionInfo = { collisions: [], failing: [] }
   #told: Generation
   #toldSessions = ''
 
@@ -81,18 +90,14 @@ export class LiveState {
       onCounted: () => this.#refreshRows(),
     })
     this.findings = new SkillFindings(toSetting(skills, options.config), () => this.#refreshRows())
-    this.#attention = new Attention({
-      ...{ skills, config: options.config },
-      reader: skills.forConversation(defined({ scope: viewing.scope })),
-      onChange: () => this.log.append({ kind: 'attention', attention: this.#attention.found }),
-    })
-    this.lookAgain()
+    this.modelTests = new ModelTests(options.config, () => this.#looking.request())
+    this.#looking.request()
     this.#rows = new SkillRows()
     this.#told = skills.current
     this.#rows.replace(this.#toRows(this.#told))
     this.#stops = [
       skills.subscribe(update => this.#onUpdate(update)),
-      skills.events.on('skill:used', () => this.#onUsed()),
+      skills.events.on('skill:used', () => this.#uses.request()),
       skills.scripts.subscribe(({ skill }) => this.log.append({ kind: 'commands', skill })),
     ]
   }
@@ -142,7 +147,7 @@ export class LiveState {
       sessions: this.#sessionInfos(),
       clients: this.#clients.list(),
       timeline: this.#timeline,
-      attention: this.#attention.found,
+      attention: this.#attention,
     }
   }
 
@@ -157,15 +162,7 @@ export class LiveState {
 
   noteClient(seen: SeenClient): void {
     this.#clients.note(seen)
-    this.#telling ??= setTimeout(() => {
-      this.#telling = undefined
-      this.tellSessions()
-    }, USES_MS).unref()
-  }
-
-  /** Looks for failing tests and collisions again. */
-  lookAgain(): void {
-    this.#attention.look()
+    this.#telling.request()
   }
 
   async reload() {
@@ -187,9 +184,7 @@ export class LiveState {
 
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
-    clearTimeout(this.#using)
-    clearTimeout(this.#telling)
-    this.#attention.close()
+    for (const paused of [this.#uses, this.#telling, this.#looking]) paused.close()
     await Promise.all([this.#tokens.close(), this.findings.close()])
   }
 
@@ -207,21 +202,23 @@ export class LiveState {
       entry,
     })
     this.tellSessions()
-    if (update.changes.length > 0) this.lookAgain()
+    if (update.changes.length > 0) this.#looking.request()
+  }
+
+  /** Looks for failing tests and collisions, and logs what it found. */
+  async #lookAgain(): Promise<void> {
+    const { config, viewing } = this.#options
+    const reader = this.#skills.forConversation(defined({ scope: viewing.scope }))
+    const attention = await findAttention(reader, config)
+    if (isDeepStrictEqual(attention, this.#attention)) return
+    this.#attention = attention
+    this.log.append({ kind: 'attention', attention })
   }
 
   /** Logs the rows that changed without a new generation. */
   #refreshRows(): void {
     const { changed } = this.#rows.replace(this.#toRows(this.#told))
     if (changed.length > 0) this.log.append({ kind: 'rows', skills: changed })
-  }
-
-  /** Combines the uses of a moment, because hundreds of conversations may use skills at the same time. */
-  #onUsed(): void {
-    this.#using ??= setTimeout(() => {
-      this.#using = undefined
-      this.#refreshRows()
-    }, USES_MS).unref()
   }
 
   #toRows(generation: Generation): SkillRow[] {
@@ -263,7 +260,7 @@ export class LiveState {
       ...{ startId, pid: process.pid, version: this.#version },
       ...{ stateDirectory: config.stateDirectory, model: playground.model },
       ...{ project: basename(process.cwd()), user: currentUser() },
-      command: `${findProgramName()} ${toCommandLine(['dev', ...config.options, ...port])}`,
+      command: nameCommand(['dev', ...config.options, ...port]),
       ...countSkills(
         this.#skills,
         pathsOf(config),

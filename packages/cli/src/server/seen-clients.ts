@@ -31,7 +31,6 @@ export class SeenClients {
 
   /** Lists the clients without a session, the last one first. */
   list(): readonly ClientInfo[] {
-    const others = [...this.#clients.values()].filter(({ session }) => session === undefined)
-    return others.map(({ session: _session, ...client }) => client).toReversed()
+    return [...this.#clients.values()].filter(({ session }) => session === undefined).toReversed()
   }
 }

@@ -3,9 +3,9 @@ import { listCompeting, rankSkills, readTestsOf } from '@skillstoke/author/inter
 import { defined, MAX_LOOK_MS, toMessage } from '@skillstoke/core/internal'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import type { SkillTestsInfo, TestRunEvent } from '../client/api-types.ts'
+import type { TestRunEvent } from '../client/api-types.ts'
 import { writeTest } from '../trial/add-test.ts'
-import { ModelTests } from '../trial/model-tests.ts'
+import type { ModelTests } from '../trial/model-tests.ts'
 import type { ApiOptions } from './api.ts'
 import { body, follow, lookFirst, query, reply, streamWork } from './api-route.ts'
 import { skillName } from './review-routes.ts'
@@ -18,10 +18,10 @@ const newTest = z.strictObject({
 })
 
 /** Creates the routes that show, add and run the tests of a skill. */
-export function createTestRoutes({ answering, state, config, playground, signal: end }: ApiOptions) {
+export function createTestRoutes({ answering, state, playground, signal: end }: ApiOptions) {
   const { skills, scope } = answering
   const reader = skills.forConversation(defined({ scope }))
-  const model = new ModelTests(config)
+  const model = state.modelTests
   const isOffline = playground.model === 'offline'
 
   const readTests = async (name: string): Promise<SkillTests> => {
@@ -29,15 +29,11 @@ export function createTestRoutes({ answering, state, config, playground, signal:
     return await readTestsOf(skills.current.get(name), skills)
   }
 
-  const run = async (
-    name: string,
-    options: Parameters<ModelTests['run']>[1],
-  ): Promise<Exclude<TestRunEvent, { kind: 'progress' }>> => {
+  const run = async (name: string, options: Parameters<ModelTests['run']>[1]): Promise<TestRunEvent> => {
     try {
-      const { passed, total, stopped, error } = await model.run(await readTests(name), options)
-      state.lookAgain()
+      const { passed, total, error } = await model.run(await readTests(name), options)
       const reason = error === undefined ? undefined : toMessage(error)
-      return { kind: 'result', passed, total, ...defined({ stopped, reason }) }
+      return { kind: 'result', passed, total, ...defined({ reason }) }
     } catch (thrown) {
       return { kind: 'failed', message: toMessage(thrown) }
     }
@@ -47,18 +43,20 @@ export function createTestRoutes({ answering, state, config, playground, signal:
     .get('/skills/:name/tests', async context => {
       const tests = await readTests(context.req.param('name'))
       const { cases } = estimateTriggers(listCompeting(reader), tests)
-      const { trials, calls } = isOffline ? { trials: undefined, calls: 0 } : await model.known(tests, skills)
-      return reply<SkillTestsInfo>(context, {
+      const trials = isOffline ? [] : (await model.known(tests, skills)).trials
+      return reply(context, {
+        /** Name of the model. Null if no model is named, so that only words can be compared. */
         model: isOffline ? null : playground.model,
-        calls,
+        /** Number of model calls that a run would make. */
+        calls: trials.filter(({ runs }) => runs === 0).length,
         faults: tests.faults,
         cases: cases.map(({ kind, message, verdict, winner, runnerUp }) => ({
           ...{ kind, message, verdict },
+          /** The skill that shares most words with the message, and the next one. */
           first: winner?.skill ?? null,
           second: runnerUp?.skill ?? null,
-          trial:
-            trials?.trials.find(each => each.kind === kind && each.message === message && each.runs > 0) ??
-            null,
+          /** What a model did with the message, and the present catalog. Null if no model was asked. */
+          trial: trials.find(each => each.kind === kind && each.message === message && each.runs > 0) ?? null,
         })),
       })
     })

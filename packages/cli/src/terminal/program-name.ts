@@ -40,6 +40,11 @@ function isOnPath(script: string, { PATH = '', npm_execpath: npm }: NodeJS.Proce
   return first !== undefined && realPath(first) === own
 }
 
+/** Returns a command of this program, as a person types it. */
+export function nameCommand(words: readonly string[]): string {
+  return `${findProgramName()} ${toCommandLine(words)}`
+}
+
 /** Replaces the name in advice such as `stoke approve pdf`, so that a person can paste the command. */
 export function nameProgram(text: string): string {
   return text.includes('stoke ') ? text.replace(/\bstoke (?=[a-z-])/g, `${findProgramName()} `) : text

@@ -52,9 +52,8 @@ export async function diffSkill(
   if (unserved?.status === 'broken') return await describeRefused(unserved, answering)
   const asked = unserved === undefined ? target : targetOf(unserved)
   const { before, after, ...difference } = await skills.history.diff(asked, from, to)
-  const texts = await readTexts(before, after, answering)
   const kind = unserved === undefined ? 'changed' : 'waiting'
-  return { kind, name: after.name, ...difference, text: toPatches(before, after, texts, answering), texts }
+  return { kind, name: after.name, ...difference, ...(await compareSkills(before, after, answering)) }
 }
 
 /** Returns the folder whose newest text is broken, or waits for a decision. */
@@ -69,7 +68,6 @@ async function findUnserved(target: string, skills: SkillRuntime): Promise<Skill
 }
 
 async function describeRefused(report: SkillReport, answering: Answering): Promise<SkillDiff> {
-  const refused = await readRefused(report, answering)
   const nothing = { fields: [], isBodyChanged: false, files: [], newCapabilities: [] }
   return {
     kind: 'refused',
@@ -77,8 +75,7 @@ async function describeRefused(report: SkillReport, answering: Answering): Promi
     ...defined({ from: report.serving }),
     to: null,
     ...nothing,
-    text: toRefusedPatch(report, refused, answering),
-    texts: typeof refused === 'string' ? [] : [refused],
+    ...(await compareRefused(report, answering)),
   }
 }
 
@@ -90,7 +87,7 @@ export async function describeLastChange(
   if (update === undefined) return 'nothing has changed yet'
   const parts: string[] = []
   for (const report of update.reports.filter(each => each.status === 'broken'))
-    parts.push(toRefusedPatch(report, await readRefused(report, answering), answering))
+    parts.push((await compareRefused(report, answering)).text)
   for (const change of update.changes) {
     if (change.kind === 'modified')
       parts.push(await describeModified(change.oldSkill, change.newSkill, answering))
@@ -105,32 +102,47 @@ export async function describeModified(
   after: Skill,
   answering: Answering,
 ): Promise<string> {
-  return toPatches(before, after, await readTexts(before, after, answering), answering)
+  return (await compareSkills(before, after, answering)).text
 }
 
-async function readTexts(
+type ComparedTexts = Pick<SkillDiff, 'text' | 'texts'>
+
+async function compareSkills(
   before: Skill | undefined,
   after: Skill,
   answering: Answering,
-): Promise<readonly FileTexts[]> {
+): Promise<ComparedTexts> {
   const read = diffFiles(before?.files ?? [], after.files).map(async ({ path }) => ({
     path,
-    before: (await readText(before, path, answering)) ?? null,
-    after: (await readText(after, path, answering)) ?? null,
+    before: await readText(before, path, answering),
+    after: await readText(after, path, answering),
   }))
-  return (await Promise.all(read)).filter(each => each.before !== each.after)
+  const texts = (await Promise.all(read)).filter(each => each.before !== each.after)
+  const from = before === undefined ? 'nothing' : shortDigest(before.revision)
+  return { texts, text: toPatches(after.name, texts, { from, to: shortDigest(after.revision) }, answering) }
+}
+
+/** Compares the served SKILL.md with the rejected SKILL.md. If this is impossible, the text says why. */
+async function compareRefused(report: SkillReport, answering: Answering): Promise<ComparedTexts> {
+  const { name, directory } = report
+  // Uses the served revision of this folder, because the served skill with this name may come from another folder.
+  const serving = answering.skills.review.revisionsOf(report).live
+  if (serving === undefined || directory === undefined)
+    return { texts: [], text: `${name}: no earlier revision to compare with` }
+  const { skillFile: path } = serving
+  const before = await readText(serving, path, answering)
+  const after = await answering.readNewest(report)
+  if (after === undefined) return { texts: [], text: `${name}: the newest text cannot be read` }
+  const texts = [{ path, before, after }]
+  return { texts, text: toPatches(name, texts, { from: 'live', to: 'rejected' }, answering) }
 }
 
 function toPatches(
-  old: Skill | undefined,
-  { name, revision }: Skill,
+  name: string,
   texts: readonly FileTexts[],
+  labels: { readonly from: string; readonly to: string },
   { toPatch }: Answering,
 ): string {
-  const labels = {
-    from: old === undefined ? 'nothing' : shortDigest(old.revision),
-    to: shortDigest(revision),
-  }
   return texts
     .map(({ path, before, after }) =>
       toPatch({ path: `${name}/${path}`, before: before ?? '', after: after ?? '', ...labels }),
@@ -138,40 +150,13 @@ function toPatches(
     .join('\n')
 }
 
-interface RefusedTexts {
-  readonly path: string
-  readonly before: string
-  readonly after: string
-}
-
-/** Returns a diff from the served SKILL.md to the rejected SKILL.md. */
-function toRefusedPatch(
-  { name }: SkillReport,
-  refused: RefusedTexts | string,
-  { toPatch }: Answering,
-): string {
-  if (typeof refused === 'string') return `${name}: ${refused}`
-  return toPatch({ ...refused, path: `${name}/${refused.path}`, from: 'live', to: 'rejected' })
-}
-
-/** Reads the served and the rejected SKILL.md, or says why this is impossible. */
-async function readRefused(report: SkillReport, answering: Answering): Promise<RefusedTexts | string> {
-  // Uses the served revision of this folder, because the served skill with this name may come from another folder.
-  const serving = answering.skills.review.revisionsOf(report).live
-  if (serving === undefined || report.directory === undefined) return 'no earlier revision to compare with'
-  const { skillFile } = serving
-  const before = (await readText(serving, skillFile, answering)) ?? ''
-  const after = await answering.readNewest(report)
-  return after === undefined ? 'the newest text cannot be read' : { path: skillFile, before, after }
-}
-
 async function readText(
   skill: Skill | undefined,
   path: string,
   { skills }: Answering,
-): Promise<string | undefined> {
+): Promise<string | null> {
   const file = skill?.files.find(each => each.path === path)
-  if (skill === undefined || file === undefined) return undefined
+  if (skill === undefined || file === undefined) return null
   const summary = `${file.digest} (${file.size} bytes)\n`
   try {
     const { text, isText } = showFile(file, await skills.readFile(skill, path))

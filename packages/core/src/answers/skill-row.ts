@@ -45,6 +45,8 @@ export interface FolderRow {
   readonly target: string
   /** Revision of the newest files in the folder. Null if the skill is broken. */
   readonly revision: Digest | null
+  /** Digest of the newest SKILL.md if it is broken and its source knows its digest; otherwise null. */
+  readonly refused: Digest | null
   /** The served revision. Null if no revision of this folder is served. */
   readonly serving: Digest | null
   readonly status: SkillStatus
@@ -83,6 +85,7 @@ export function toRow(report: SkillReport, tokens: SkillTokens | null = null, us
     location: report.directory ?? report.location,
     target: targetOf(report),
     revision: report.revision ?? null,
+    refused: report.refused ?? null,
     serving: report.serving ?? null,
     status,
     copies: copies.map(copy => ({ source: copy.source, location: copy.directory ?? copy.location })),

@@ -125,6 +125,7 @@ export function toReport(
     ...defined({
       directory: entry.directory,
       revision: entry.skill?.revision,
+      refused: entry.refused,
       serving: isServed ? live?.revision : undefined,
     }),
     status,

@@ -30,6 +30,8 @@ export interface SkillReport {
   readonly directory?: string
   /** Revision of the newest text; absent when the text is broken. */
   readonly revision?: Digest
+  /** Digest of the newest text if it is broken; absent when the source does not know it. */
+  readonly refused?: Digest
   /** The revision that readers get from this folder; absent when the folder is not served. */
   readonly serving?: Digest
   readonly status: SkillStatus

@@ -1,4 +1,5 @@
 import type { Diagnostic } from './diagnostic.ts'
+import type { Digest } from './digest.ts'
 import type { Skill } from './skill.ts'
 
 /** The content of one folder of a source: a valid skill, or the reasons why the skill is broken. */
@@ -11,6 +12,8 @@ export interface SourceEntry {
   readonly skillFile?: string
   /** The valid skill. Absent if the text of the skill is broken. */
   readonly skill?: Skill
+  /** Digest of the skill's file if its text is broken, so that two broken texts with the same findings differ. */
+  readonly refused?: Digest
   /**
    * Whether the path contains a symbolic link. If a folder is found both directly and through a link, the direct path
    * has precedence.

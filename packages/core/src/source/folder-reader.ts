@@ -8,7 +8,6 @@ import { describeHiddenName } from '../skill/hidden-text.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
-import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import { describeTextFile } from '../skill/text-file.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -87,7 +86,7 @@ export class FolderReader {
         found,
         this.#display(folder, ''),
       )
-      return this.#toEntry(folder, undefined, found)
+      return this.#toEntry(folder, { diagnostics: found })
     }
     if (context.doubts && context.doubtsNew && (await hasBriefFile(folder, files, this.#options)))
       return UNSTABLE
@@ -108,7 +107,11 @@ export class FolderReader {
       ...{ hasher: context.hasher, limits, reading, directoryName: nameOf(folder) },
       displayPath: path => this.#display(folder, path),
     })
-    const entry = this.#toEntry(folder, made.skill, made.diagnostics)
+    const refused = files.find(({ path }) => path === folder.skillFile)?.file.digest
+    const entry = this.#toEntry(
+      folder,
+      made.skill === undefined ? { ...made, ...defined({ refused }) } : made,
+    )
     const { skill } = entry
     if (skill !== undefined && skill.revision !== folder.entry?.skill?.revision)
       context.store.putTree(skill.revision, skill.files)
@@ -116,7 +119,7 @@ export class FolderReader {
   }
 
   /** Keeps the last state of a folder whose skill file is missing, and says so. */
-  #keep(folder: DirectoryNode, { skill, diagnostics }: SourceEntry): SourceEntry {
+  #keep(folder: DirectoryNode, { skill, refused, diagnostics }: SourceEntry): SourceEntry {
     const served = skill === undefined ? '' : `; revision ${skill.revision} is still served for a moment`
     const lost: Diagnostic = {
       ...{ code: 'SKILL_FILE_MISSING', severity: 'warning' },
@@ -125,13 +128,14 @@ export class FolderReader {
       fix: 'write the file again, or remove the folder',
     }
     const kept = Object.freeze([...diagnostics.filter(({ code }) => code !== lost.code), lost])
-    return this.#toEntry(folder, skill && Object.freeze({ ...skill, diagnostics: kept }), kept)
+    const shown = skill && Object.freeze({ ...skill, diagnostics: kept })
+    return this.#toEntry(folder, { diagnostics: kept, ...defined({ skill: shown, refused }) })
   }
 
   /** Makes the entry of a folder from its note. */
   recall(folder: DirectoryNode, noted: NotedFolder): SourceEntry {
     const skill = noted.toSkill(this.#place(folder))
-    return this.#toEntry(folder, skill, skill.diagnostics)
+    return this.#toEntry(folder, { skill, diagnostics: skill.diagnostics })
   }
 
   #collect(folder: DirectoryNode, found: Diagnostic[]): ManifestFile[] {
@@ -256,7 +260,10 @@ export class FolderReader {
     return isLooked ? describeTextFile(this.#display(folder, path), bytes) : []
   }
 
-  #toEntry(folder: DirectoryNode, skill: Skill | undefined, diagnostics: readonly Diagnostic[]): SourceEntry {
+  #toEntry(
+    folder: DirectoryNode,
+    { skill, refused, diagnostics }: Pick<SourceEntry, 'skill' | 'refused' | 'diagnostics'>,
+  ): SourceEntry {
     const { location, directory } = this.#place(folder)
     const identity = identityOf(folder)
     const realPath = linkedPathOf(folder)
@@ -264,7 +271,7 @@ export class FolderReader {
       location,
       name: skill?.name ?? (folder.entry?.skill?.name || nameOf(folder) || this.#options.label),
       skillFile: folder.skillFile as string,
-      ...defined({ skill }),
+      ...defined({ skill, refused }),
       ...(isLinked(folder) ? { isLinked: true } : {}),
       ...defined({ identity, directory, realPath }),
       ...(hasLinks(folder) ? { hasLinks: true } : {}),
@@ -279,6 +286,7 @@ export class FolderReader {
       before.realPath === entry.realPath &&
       before.hasLinks === entry.hasLinks &&
       before.skill?.revision === skill?.revision &&
+      before.refused === refused &&
       before.skillFile === entry.skillFile &&
       JSON.stringify(before.diagnostics) === JSON.stringify(diagnostics)
     return isSame ? before : Object.freeze(entry)

@@ -24,21 +24,57 @@ export function Card({ title, side, look = '', children }: CardProps): Component
   )
 }
 
-interface ScrollProps {
+interface TableProps {
   readonly label: string
   readonly look: string
+  /** The titles of the columns. A column of buttons has none. */
+  readonly columns: readonly ComponentChildren[]
   readonly children: ComponentChildren
 }
 
 /** A table that scrolls in a narrow window. The keyboard reaches it. */
-export function ScrolledTable({ label, look, children }: ScrollProps): ComponentChildren {
+export function Table({ label, look, columns, children }: TableProps): ComponentChildren {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling table must be reachable by keyboard
     <section class="scroll" aria-label={label} tabIndex={0}>
       <table class={look} aria-label={label}>
+        <thead>
+          <tr>
+            {columns.map((each, index) =>
+              each === undefined ? (
+                <td key={index} />
+              ) : (
+                <th key={index} scope="col">
+                  {each}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
         {children}
       </table>
     </section>
+  )
+}
+
+interface RowGroupProps {
+  readonly title: ComponentChildren
+  /** Number of columns. */
+  readonly width: number
+  readonly children: ComponentChildren
+}
+
+/** Rows of a table below a title. */
+export function RowGroup({ title, width, children }: RowGroupProps): ComponentChildren {
+  return (
+    <tbody>
+      <tr>
+        <th class="grp" colSpan={width} scope="rowgroup">
+          {title}
+        </th>
+      </tr>
+      {children}
+    </tbody>
   )
 }
 

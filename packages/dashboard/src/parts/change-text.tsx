@@ -1,9 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { SkillDiff } from 'skillstoke/client'
-import { type ComparedLine, compareFile, compareWords, type LinePair } from './compare.ts'
+import { type ComparedLine, compareFile, compareWords, type FileTexts, type LinePair } from './compare.ts'
 import { isSkillFile, plural } from './format.ts'
-
-type FileTexts = SkillDiff['texts'][number]
 
 /** Characters of an equal text that stay visible beside a change. */
 const NEAR = 32
@@ -11,8 +9,9 @@ const LONGEST = 80
 /** Changed and equal pieces of a line, from the first change. */
 const MAX_PIECES = 9
 
-/** Renders a change as one phrase: its first changed words, then what else differs. */
-export function ChangeText({ diff }: { readonly diff: SkillDiff }): ComponentChildren {
+/** Renders a change after a colon: its first changed words, then what else differs. Renders nothing until it is loaded. */
+export function ChangeText({ diff }: { readonly diff: SkillDiff | undefined }): ComponentChildren {
+  if (diff === undefined || diff.texts.length === 0) return null
   const main = diff.texts.find(({ path }) => isSkillFile(path))
   const changed =
     main === undefined || main.before === null || main.after === null
@@ -27,7 +26,7 @@ export function ChangeText({ diff }: { readonly diff: SkillDiff }): ComponentChi
   ].join('; ')
   return (
     <>
-      {first !== undefined && <Words from={textOf(first.before)} to={textOf(first.after)} />}
+      : {first !== undefined && <Words from={textOf(first.before)} to={textOf(first.after)} />}
       {first !== undefined && rest !== '' && '; '}
       {rest}
     </>

@@ -1,4 +1,5 @@
 import { type Change, diffLines, diffWordsWithSpace } from 'diff'
+import type { SkillDiff } from 'skillstoke/client'
 
 /** A line of one text. Parts are marked if the line of the other text lacks them. */
 export interface ComparedLine {
@@ -19,10 +20,7 @@ const MAX_LINE = 20_000
 const TIMEOUT_MS = 500
 
 /** The two texts of a file. Null if the file does not exist. */
-interface FileTexts {
-  readonly before: string | null
-  readonly after: string | null
-}
+export type FileTexts = SkillDiff['texts'][number]
 
 const compared = new WeakMap<FileTexts, readonly LinePair[]>()
 

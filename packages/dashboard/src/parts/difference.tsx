@@ -1,15 +1,12 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { SkillDiff } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from './answer.tsx'
-import { type ComparedLine, compareFile, countLines, type LinePair } from './compare.ts'
+import { type ComparedLine, compareFile, countLines, type FileTexts, type LinePair } from './compare.ts'
 import { plural } from './format.ts'
 import { Icon } from './icons.tsx'
 import { useLoaded } from './use-loaded.ts'
 import { VisibleText } from './visible-text.tsx'
-
-type FileTexts = SkillDiff['texts'][number]
 
 /** Equal lines that stay visible beside a change. */
 const CONTEXT = 2
@@ -34,15 +31,7 @@ export function LoadedDifference({ target, from, to }: LoadedDifferenceProps): C
           texts.length === 0 ? (
             <p class="s m">The texts are the same.</p>
           ) : (
-            texts.map(each => (
-              <div key={each.path} class="card file">
-                <header>
-                  <b class="cut">{each.path}</b>
-                  <LineCounts texts={each} />
-                </header>
-                <Difference texts={each} />
-              </div>
-            ))
+            texts.map(each => <FileDifference key={each.path} texts={each} />)
           )
         }
       </Answer>
@@ -50,8 +39,29 @@ export function LoadedDifference({ target, from, to }: LoadedDifferenceProps): C
   )
 }
 
-/** Renders the difference of one file. In a wide place, both texts are beside each other. */
-export function Difference({ texts }: { readonly texts: FileTexts }): ComponentChildren {
+interface FileDifferenceProps {
+  readonly id?: string
+  readonly texts: FileTexts
+  /** Stands at the right of the title. */
+  readonly children?: ComponentChildren
+}
+
+/** Renders the difference of one file below its path. */
+export function FileDifference({ id, texts, children }: FileDifferenceProps): ComponentChildren {
+  return (
+    <div id={id} class="card file" tabIndex={-1}>
+      <header>
+        <b class="cut">{texts.path}</b>
+        <LineCounts texts={texts} />
+        {children}
+      </header>
+      <Difference texts={texts} />
+    </div>
+  )
+}
+
+/** Renders both texts. In a wide place, they are beside each other. */
+function Difference({ texts }: { readonly texts: FileTexts }): ComponentChildren {
   const pairs = compareFile(texts)
   if (texts.before === null || texts.after === null)
     return (
@@ -63,10 +73,10 @@ export function Difference({ texts }: { readonly texts: FileTexts }): ComponentC
   return (
     <div class="diff side">
       {fold(pairs).map((run, index) =>
-        run.length > 1 && run.every(({ isNear }) => !isNear) ? (
-          <Fold key={index} pairs={run} what="equal line" />
+        run.isNear || run.pairs.length === 1 ? (
+          <Lines key={index} pairs={run.pairs} />
         ) : (
-          <Lines key={index} pairs={run} />
+          <Fold key={index} pairs={run.pairs} what="equal line" />
         ),
       )}
     </div>
@@ -85,31 +95,25 @@ export function LineCounts({ texts }: { readonly texts: FileTexts }): ComponentC
   )
 }
 
-interface NearLine extends LinePair {
-  /** Whether a change is on this line, or near it. */
-  readonly isNear: boolean
-}
-
-/** Splits the lines into runs to show and runs of equal lines to fold. */
-function fold(pairs: readonly LinePair[]): readonly (readonly NearLine[])[] {
-  const runs: NearLine[][] = []
+/** Splits the lines into runs near a change, and runs of equal lines to fold. */
+function fold(pairs: readonly LinePair[]) {
+  const runs: { readonly isNear: boolean; readonly pairs: LinePair[] }[] = []
   for (const [index, pair] of pairs.entries()) {
-    const near = pairs.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1)
-    const line = { ...pair, isNear: near.some(({ isEqual }) => !isEqual) }
+    const around = pairs.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1)
+    const isNear = around.some(({ isEqual }) => !isEqual)
     const last = runs.at(-1)
-    if (last?.[0]?.isNear === line.isNear) last.push(line)
-    else runs.push([line])
+    if (last?.isNear === isNear) last.pairs.push(pair)
+    else runs.push({ isNear, pairs: [pair] })
   }
   return runs
 }
 
-function Fold({
-  pairs,
-  what,
-}: {
+interface FoldProps {
   readonly pairs: readonly LinePair[]
   readonly what: string
-}): ComponentChildren {
+}
+
+function Fold({ pairs, what }: FoldProps): ComponentChildren {
   const isOpen = useSignal(false)
   if (pairs.length === 0 || isOpen.value) return <Lines pairs={pairs} />
   return (
@@ -120,7 +124,7 @@ function Fold({
   )
 }
 
-function Lines({ pairs }: { readonly pairs: readonly LinePair[] }): ComponentChildren {
+function Lines({ pairs }: Pick<FoldProps, 'pairs'>): ComponentChildren {
   return pairs.map(({ isEqual, before, after }, index) => (
     <div key={index} class={isEqual ? 'd same' : 'd'}>
       <Line line={before} look={isEqual ? 'o' : 'x'} />
@@ -129,8 +133,8 @@ function Lines({ pairs }: { readonly pairs: readonly LinePair[] }): ComponentChi
   ))
 }
 
-/** What is said about a line, by its look: removed, added, or equal on the left or the right. */
-const SIGNS = { x: ['−', 'removed'], a: ['+', 'added'], o: ['', 'equal'], '': ['', 'equal'] } as const
+/** The sign of a line, by its look: removed, added, or equal on the left or the right. Equal lines are read once. */
+const SIGNS = { x: ['−', 'removed'], a: ['+', 'added'], o: ['', ''], '': ['', ''] } as const
 
 interface LineProps {
   readonly line: ComparedLine | undefined
@@ -141,11 +145,15 @@ function Line({ line, look }: LineProps): ComponentChildren {
   const [sign, word] = SIGNS[look]
   const Mark = look === 'x' ? 'del' : 'ins'
   return (
-    <div class={line === undefined ? 'e' : look}>
+    <div class={line === undefined ? 'e' : look} aria-hidden={look === 'o' || line === undefined}>
       <span>{line?.number}</span>
-      <span role="img" aria-label={word}>
-        {line !== undefined && sign}
-      </span>
+      {sign === '' || line === undefined ? (
+        <span />
+      ) : (
+        <span role="img" aria-label={word}>
+          {sign}
+        </span>
+      )}
       <span>
         {line?.parts.map(({ text, isChanged }, index) =>
           isChanged && line.parts.length > 1 ? (

@@ -43,59 +43,31 @@ export function Flame(): ComponentChildren {
   )
 }
 
-/** A state as a shape. The colour alone says nothing, so each state has a shape of its own. */
-export type ShapeName =
-  | 'live'
-  | 'broken'
-  | 'wait'
-  | 'warn'
-  | 'hidden'
-  | 'unlisted'
-  | 'quiet'
-  | 'info'
-  | 'check'
-
-const SHAPES: Readonly<Record<ShapeName, ComponentChildren>> = {
-  live: <circle cx="7" cy="7" r="4" class="fill" />,
-  broken: (
-    <>
-      <circle cx="7" cy="7" r="6.5" class="fill" />
-      <path d="M4.8 4.8l4.4 4.4m0-4.4L4.8 9.2" class="cut-out" />
-    </>
-  ),
-  wait: (
-    <>
-      <circle cx="7" cy="7" r="5.2" class="stroke" />
-      <path d="M7 3.8a3.2 3.2 0 0 1 0 6.4z" class="fill" />
-    </>
-  ),
-  warn: (
-    <>
-      <path d="M7 .9l6.4 11.7H.6z" class="fill" />
-      <path d="M7 5v3.6M7 10.1v1" class="cut-out" />
-    </>
-  ),
-  hidden: (
-    <>
-      <circle cx="7" cy="7" r="5.2" class="stroke" />
-      <path d="M3.4 10.6l7.2-7.2" class="stroke" />
-    </>
-  ),
-  unlisted: <circle cx="7" cy="7" r="5.2" class="stroke dashed" />,
-  quiet: <circle cx="7" cy="7" r="3.4" class="stroke" />,
-  info: (
-    <>
-      <circle cx="7" cy="7" r="5.6" class="stroke" />
-      <path d="M7 6.4v3.4M7 3.9v1.2" class="stroke" />
-    </>
-  ),
-  check: <path d="M2.5 7.4l3 3 6-6.6" class="stroke strong" />,
+function circle(radius: number): string {
+  return `M${7 - radius} 7a${radius} ${radius} 0 1 0 ${2 * radius} 0 ${radius} ${radius} 0 1 0 ${-2 * radius} 0`
 }
+
+/** The paths of each state, by their look. The colour alone says nothing, so each state has a shape of its own. */
+const SHAPES = {
+  live: { fill: circle(4) },
+  broken: { fill: circle(6.5), 'cut-out': 'M4.8 4.8l4.4 4.4m0-4.4L4.8 9.2' },
+  wait: { stroke: circle(5.2), fill: 'M7 3.8a3.2 3.2 0 0 1 0 6.4z' },
+  warn: { fill: 'M7 .9l6.4 11.7H.6z', 'cut-out': 'M7 5v3.6M7 10.1v1' },
+  hidden: { stroke: `${circle(5.2)}M3.4 10.6l7.2-7.2` },
+  unlisted: { 'stroke dashed': circle(5.2) },
+  quiet: { stroke: circle(3.4) },
+  info: { stroke: `${circle(5.6)}M7 6.4v3.4M7 3.9v1.2` },
+  check: { 'stroke strong': 'M2.5 7.4l3 3 6-6.6' },
+} as const
+
+export type ShapeName = keyof typeof SHAPES
 
 export function Shape({ name }: { readonly name: ShapeName }): ComponentChildren {
   return (
     <svg class={`st st-${name}`} viewBox="0 0 14 14" aria-hidden="true">
-      {SHAPES[name]}
+      {Object.entries(SHAPES[name]).map(([look, path]) => (
+        <path key={look} d={path} class={look} />
+      ))}
     </svg>
   )
 }

@@ -26,6 +26,17 @@ export interface Toast {
 }
 
 export const question = signal<Question | undefined>(undefined)
+/** The dialog that is open, other than a question. */
+export const openDialog = signal<'find' | 'keys' | 'new-skill' | undefined>(undefined)
+
+/** Closes the dialog or the question that is open. */
+export function closeDialog(): void {
+  // If an open dialog is only removed, the focus is lost.
+  document.querySelector('dialog')?.close()
+  openDialog.value = undefined
+  question.value = undefined
+}
+
 const toast = signal<Toast | undefined>(undefined)
 /** True while a change is sent. */
 export const isBusy = signal(false)
@@ -93,74 +104,23 @@ export function ToastView(): ComponentChildren {
 }
 
 interface ModalProps {
-  readonly labelledBy: string
-  readonly onClose: () => void
+  readonly title: string
   readonly children: ComponentChildren
 }
 
 /** Renders a dialog over the page. Escape closes it, and the focus returns to where it was. */
-export function Modal({ labelledBy, onClose, children }: ModalProps): ComponentChildren {
+export function Modal({ title, children }: ModalProps): ComponentChildren {
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const dialog = element.current
     dialog?.showModal()
-    dialog?.querySelector<HTMLElement>('[data-first], input, textarea')?.focus()
+    dialog?.querySelector<HTMLElement>('input, textarea, footer button')?.focus()
     dialog?.scrollTo(0, 0)
-    return () => dialog?.close()
   }, [])
   return (
-    <dialog ref={element} aria-labelledby={labelledBy} onClose={onClose}>
+    // The event comes later, when this dialog may have made room for another one.
+    <dialog ref={element} aria-label={title} onClose={() => element.current?.isConnected && closeDialog()}>
       {children}
     </dialog>
-  )
-}
-
-export function QuestionView(): ComponentChildren {
-  const asked = question.value
-  const field = useRef<HTMLTextAreaElement>(null)
-  if (asked === undefined) return null
-  const { title, text, preview, reason, confirm, isDangerous, run } = asked
-  const close = (): void => {
-    question.value = undefined
-  }
-  const answer = (): void => {
-    const given = field.current?.value.trim() ?? ''
-    close()
-    if (run !== undefined) act(() => run(given))
-  }
-  return (
-    <Modal labelledBy="question" onClose={close}>
-      <h2 id="question">{title}</h2>
-      {text !== undefined && <p class="m">{text}</p>}
-      {preview !== undefined && <div class="preview">{preview}</div>}
-      {reason !== undefined && (
-        <label class="s">
-          {reason}
-          <textarea
-            ref={field}
-            class="field"
-            rows={3}
-            onKeyDown={event => {
-              if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) answer()
-            }}
-          />
-        </label>
-      )}
-      <footer>
-        <button type="button" class="btn" data-first={reason === undefined || undefined} onClick={close}>
-          {run === undefined ? 'Close' : 'Cancel'}
-        </button>
-        {run !== undefined && (
-          <button
-            type="button"
-            class={isDangerous === true ? 'btn danger' : 'btn primary'}
-            disabled={isBusy.value}
-            onClick={answer}
-          >
-            {confirm}
-          </button>
-        )}
-      </footer>
-    </Modal>
   )
 }

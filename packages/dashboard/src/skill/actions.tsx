@@ -5,24 +5,24 @@ import { ChangeButton } from '../parts/change-button.tsx'
 import { LoadedDifference } from '../parts/difference.tsx'
 import { plural } from '../parts/format.ts'
 import { Icon } from '../parts/icons.tsx'
-import { act, question, show } from '../parts/overlay.tsx'
+import { act, question, show, type Toast } from '../parts/overlay.tsx'
 import { go, route } from '../route.ts'
 import { isOwn, sessions } from '../store.ts'
 
 /** Opens the SKILL.md in the editor of the person who started the server. */
-export function openEditor({ target }: SkillRow, line?: number): void {
+export function openEditor({ target }: SkillRow): void {
   act(async () => {
-    const { editor, path } = await client.open(target, line)
+    const { editor, path } = await client.open(target)
     return { text: `Opened ${path} in ${editor}.` }
   })
 }
 
-/** Says how many conversations a change will reach. */
+/** Says which conversations a change may reach. Some of them may not see the skill. */
 export function describeReached(): string {
   const { length } = sessions.value
   return length === 0
     ? 'No conversation is open'
-    : `${plural(length, 'conversation')} ${length === 1 ? 'gets' : 'get'} it at the next step`
+    : `${plural(length, 'open conversation')} may get it at the next step`
 }
 
 /** Asks whether an earlier text should be restored, and shows what would change. */
@@ -60,14 +60,13 @@ export function askRestore(row: SkillRow, revision: string, when: string): void 
   }
 }
 
-function decide(row: SkillRow, verb: DecisionVerb, done: string, back: DecisionVerb): void {
+/** Decides about the served text. Undo makes the opposite decision. */
+async function decide(row: SkillRow, verb: DecisionVerb, text: string, back: DecisionVerb): Promise<Toast> {
   const { target, serving } = row
-  const seen = verb === 'pin' && serving !== null ? { revision: serving } : {}
-  const seenBack = back === 'pin' && serving !== null ? { revision: serving } : {}
-  act(async () => {
-    await client.decide({ verb, skill: target, ...seen })
-    return { text: done, undo: () => client.decide({ verb: back, skill: target, ...seenBack }) }
-  })
+  const send = (verb: DecisionVerb): Promise<unknown> =>
+    client.decide({ verb, skill: target, ...(verb === 'pin' && serving !== null && { revision: serving }) })
+  await send(verb)
+  return { text, undo: () => send(back) }
 }
 
 function askDisable(row: SkillRow): void {
@@ -78,13 +77,7 @@ function askDisable(row: SkillRow): void {
     text: `The model does not see it any more, and nobody can invoke it. ${describeReached()}${loaded > 0 ? `; ${plural(loaded, 'conversation has', 'conversations have')} it loaded` : ''}. The folder stays as it is.`,
     confirm: 'Disable',
     isDangerous: true,
-    run: async () => {
-      await client.decide({ verb: 'disable', skill: row.target })
-      return {
-        text: `Disabled ${name}.`,
-        undo: () => client.decide({ verb: 'enable', skill: row.target }),
-      }
-    },
+    run: () => decide(row, 'disable', `Disabled ${name}.`, 'enable'),
   }
 }
 
@@ -103,97 +96,74 @@ function askRemove(row: SkillRow): void {
   }
 }
 
+function copy(text: string): void {
+  // Browsers have no clipboard for pages without HTTPS on another host.
+  const { clipboard } = navigator as Partial<Navigator>
+  const fail = (): void =>
+    show({ text: `The browser refuses to copy. Copy it here: ${text}`, isFailure: true })
+  if (clipboard === undefined) fail()
+  else clipboard.writeText(text).then(() => show({ text: `Copied ${text}.` }), fail)
+}
+
 /** The menu of what is done rarely. A label that ends in `…` asks first. */
 export function SkillMenu({ row }: { readonly row: SkillRow }): ComponentChildren {
   const { name, status, location, serving } = row
   const own = isOwn(row)
   return (
-    <details class="menu" onToggle={closeElsewhere}>
-      <summary class="btn icon" aria-label="More actions">
+    <>
+      <button type="button" class="btn icon" aria-label="More actions" popoverTarget="skill-menu">
         <Icon name="more" />
-      </summary>
+      </button>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: a click on a button also closes the menu */}
-      <ul onClick={event => event.currentTarget.closest('details')?.removeAttribute('open')}>
+      <ul class="menu" id="skill-menu" popover="auto" onClick={event => event.currentTarget.hidePopover()}>
         {status === 'pinned' && (
-          <MenuButton onClick={() => decide(row, 'unpin', `${name} follows its folder again.`, 'pin')}>
+          <MenuButton
+            onClick={() => act(() => decide(row, 'unpin', `${name} follows its folder again.`, 'pin'))}
+          >
             Follow later saves again
           </MenuButton>
         )}
         {status !== 'pinned' && serving !== null && (
-          <MenuButton onClick={() => decide(row, 'pin', `${name} stays at this text.`, 'unpin')}>
+          <MenuButton onClick={() => act(() => decide(row, 'pin', `${name} stays at this text.`, 'unpin'))}>
             Keep this text: ignore later saves
           </MenuButton>
         )}
         {status === 'disabled' && (
-          <MenuButton onClick={() => decide(row, 'enable', `Enabled ${name}.`, 'disable')}>Enable</MenuButton>
+          <MenuButton onClick={() => act(() => decide(row, 'enable', `Enabled ${name}.`, 'disable'))}>
+            Enable
+          </MenuButton>
         )}
         <li>
-          <button
-            type="button"
-            onClick={() => {
-              void navigator.clipboard?.writeText(location)
-              show({ text: `Copied ${location}.` })
-            }}
-          >
+          <button type="button" onClick={() => copy(location)}>
             Copy the path
           </button>
         </li>
         {(status !== 'disabled' || own) && <li class="rule" />}
         {status !== 'disabled' && (
-          <MenuButton isDangerous onClick={() => askDisable(row)}>
+          <MenuButton look="danger" onClick={() => askDisable(row)}>
             Disable for all agents…
           </MenuButton>
         )}
         {own && (
-          <MenuButton isDangerous onClick={() => askRemove(row)}>
+          <MenuButton look="danger" onClick={() => askRemove(row)}>
             Remove the folder…
           </MenuButton>
         )}
       </ul>
-    </details>
+    </>
   )
 }
 
 interface MenuButtonProps {
-  readonly isDangerous?: boolean
+  readonly look?: 'danger'
   readonly onClick: () => void
   readonly children: ComponentChildren
 }
 
-function MenuButton({ isDangerous = false, onClick, children }: MenuButtonProps): ComponentChildren {
+function MenuButton({ look, ...rest }: MenuButtonProps): ComponentChildren {
   return (
     <li>
-      <ChangeButton class={isDangerous ? 'danger' : ''} onClick={onClick}>
-        {children}
-      </ChangeButton>
+      <ChangeButton class={look ?? ''} {...rest} />
     </li>
-  )
-}
-
-/** Closes an open menu when the person clicks elsewhere or presses Escape. */
-function closeElsewhere(event: Event): void {
-  const menu = event.currentTarget as HTMLDetailsElement
-  if (!menu.open) return
-  const closed = new AbortController()
-  const close = (): void => {
-    closed.abort()
-    menu.open = false
-  }
-  const { signal } = closed
-  addEventListener(
-    'pointerdown',
-    other => {
-      if (!menu.contains(other.target as Node)) close()
-    },
-    { signal },
-  )
-  addEventListener(
-    'keydown',
-    ({ key }) => {
-      if (key !== 'Escape') return
-      close()
-      menu.querySelector('summary')?.focus()
-    },
-    { signal },
   )
 }

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { SkillDetail, SkillRow } from 'skillstoke/client'
+import type { SkillRow } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { ChangeText } from '../parts/change-text.tsx'
@@ -11,22 +11,17 @@ import { question } from '../parts/overlay.tsx'
 import { Ago, formatMoment } from '../parts/time.tsx'
 import { useValue } from '../parts/use-loaded.ts'
 import { askRestore } from './actions.tsx'
-import { findLive, type HistoryRecord, nameAuthor } from './author.ts'
-
-interface ChangesTabProps {
-  readonly row: SkillRow
-  readonly records: readonly HistoryRecord[]
-  readonly detail: SkillDetail
-}
+import { countChanges, findLive, type HistoryRecord, nameAuthor, type ShownSkill } from './author.ts'
 
 const MAX_LINES = 12
 
 /** Every recorded text, newest first. A line opens its difference, two can be compared, and each can be restored. */
-export function ChangesTab({ row, records, detail }: ChangesTabProps): ComponentChildren {
+export function ChangesTab({ row, records, detail }: ShownSkill): ComponentChildren {
   const chosen = useSignal<readonly HistoryRecord[]>([])
   const isWhole = useSignal(false)
   const shown = isWhole.value ? records : records.slice(0, MAX_LINES)
   const oldest = records.at(-1)
+  const count = countChanges(records)
   const live = findLive(records, row.serving)
   const compare = (): void => {
     // The older of the two is on the left.
@@ -45,9 +40,8 @@ export function ChangesTab({ row, records, detail }: ChangesTabProps): Component
     <>
       <div class="bar-x">
         <span class="s m grow">
-          {oldest === undefined
-            ? 'No changes yet.'
-            : `${plural(records.length, 'change')} since ${formatMoment(new Date(oldest.at))}. `}
+          {count === 0 ? 'No changes' : plural(count, 'change')}
+          {oldest === undefined ? ' yet.' : ` since ${formatMoment(oldest.at)}. `}
           {records.length > 1 && 'Select two to compare them.'}
         </span>
         <button type="button" class="btn sm" disabled={chosen.value.length !== 2} onClick={compare}>
@@ -58,7 +52,10 @@ export function ChangesTab({ row, records, detail }: ChangesTabProps): Component
         {detail.refusedText !== null && (
           <Line when="now" difference={<LoadedDifference key={detail.refusedText} target={row.target} />}>
             A save is broken{line !== undefined && ` in line ${line}`}{' '}
-            <Badge shape="broken" word="not live" />
+            <span class="badge b-broken">
+              <Shape name="broken" />
+              not live
+            </span>
           </Line>
         )}
         {shown.map((record, index) => (
@@ -71,7 +68,7 @@ export function ChangesTab({ row, records, detail }: ChangesTabProps): Component
             choice={
               <input
                 type="checkbox"
-                aria-label={`Compare the text of ${formatMoment(new Date(record.at))}`}
+                aria-label={`Compare the text of ${formatMoment(record.at)}`}
                 checked={chosen.value.includes(record)}
                 onChange={() => toggle(record)}
               />
@@ -95,21 +92,6 @@ function findBefore({ revision }: HistoryRecord, older: readonly HistoryRecord[]
   return older.find(each => each.revision !== undefined && each.revision !== revision)?.revision
 }
 
-function Badge({
-  shape,
-  word,
-}: {
-  readonly shape: 'broken' | 'live'
-  readonly word: string
-}): ComponentChildren {
-  return (
-    <span class={`badge b-${shape}`}>
-      <Shape name={shape} />
-      {word}
-    </span>
-  )
-}
-
 interface RecordLineProps {
   readonly row: SkillRow
   readonly record: HistoryRecord
@@ -129,7 +111,7 @@ function RecordLine({ row, record, before, isLive, choice }: RecordLineProps): C
     to,
   ])
   const main = diff?.texts.find(({ path }) => isSkillFile(path))
-  const when = formatMoment(new Date(at))
+  const when = formatMoment(at)
   const mayRestore = to !== undefined && event === 'live' && to !== row.serving
   return (
     <Line
@@ -138,6 +120,12 @@ function RecordLine({ row, record, before, isLive, choice }: RecordLineProps): C
       difference={isText && <LoadedDifference target={row.target} from={before} to={to} />}
       side={
         <>
+          {isLive && (
+            <span class="badge b-live">
+              <Shape name="live" />
+              live
+            </span>
+          )}
           {main !== undefined && <LineCounts texts={main} />}
           {mayRestore && (
             <ChangeButton
@@ -153,9 +141,8 @@ function RecordLine({ row, record, before, isLive, choice }: RecordLineProps): C
       }
     >
       {nameAuthor(record)} {event === 'held' ? 'offered a text, which waited' : CAUSES[cause]}
-      {diff !== undefined && diff.texts.length > 0 && ': '}
-      {diff !== undefined && <ChangeText diff={diff} />}
-      {note !== undefined && <span class="m"> “{note}”</span>} {isLive && <Badge shape="live" word="live" />}
+      <ChangeText diff={diff} />
+      {note !== undefined && <span class="m"> “{note}”</span>}
     </Line>
   )
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { ChatEvent } from 'skillstoke/client'
+import { Folded } from '../parts/card.tsx'
 import { formatCount, plural, shortDigest } from '../parts/format.ts'
 import type { ChatTurn } from './chats.ts'
 import { Markdown } from './lazy-markdown.tsx'
@@ -39,13 +40,9 @@ function EventView({ event, isLast }: EventProps): ComponentChildren {
   switch (event.kind) {
     case 'text':
       // Markdown is parsed once, when the text is complete.
-      return isLast ? (
-        <p class="growing">{event.delta}</p>
-      ) : (
-        <Markdown text={event.delta} paths={NO_FILES} onFile={() => undefined} />
-      )
+      return isLast ? <p class="growing">{event.delta}</p> : <Markdown text={event.delta} />
     case 'reasoning':
-      return <Folded title="Reasoning" text={event.delta} />
+      return <FoldedText title="Reasoning" text={event.delta} />
     case 'skill-invoked':
       return (
         <p class="s m">
@@ -54,7 +51,7 @@ function EventView({ event, isLast }: EventProps): ComponentChildren {
       )
     case 'skills-updated':
       return (
-        <Folded
+        <FoldedText
           title={`Received a notice of changed skills, +${formatCount(event.update.tokens)} tokens (estimated)`}
           text={event.update.text}
           isOpen
@@ -72,7 +69,7 @@ function EventView({ event, isLast }: EventProps): ComponentChildren {
     case 'tool-result': {
       const { text, isError } = readOutput(event.output)
       return (
-        <Folded title={`${isError ? 'Error' : 'Answer'} of ${event.name}`} text={text} isOpen={isError} />
+        <FoldedText title={`${isError ? 'Error' : 'Answer'} of ${event.name}`} text={text} isOpen={isError} />
       )
     }
     case 'finish':
@@ -97,21 +94,14 @@ function EventView({ event, isLast }: EventProps): ComponentChildren {
   }
 }
 
-const NO_FILES: ReadonlySet<string> = new Set()
-
-interface FoldedProps {
+interface FoldedTextProps {
   readonly title: string
   readonly text: string
   readonly isOpen?: boolean
 }
 
-function Folded({ title, text, isOpen = false }: FoldedProps): ComponentChildren {
-  return (
-    <details open={isOpen}>
-      <summary>{title}</summary>
-      <pre>{text}</pre>
-    </details>
-  )
+function FoldedText({ text, ...rest }: FoldedTextProps): ComponentChildren {
+  return <Folded {...rest}>{() => <pre>{text}</pre>}</Folded>
 }
 
 function readOutput(output: unknown): { readonly text: string; readonly isError: boolean } {

@@ -20,7 +20,7 @@ export interface Chat {
   readonly id?: string
   readonly turns: readonly ChatTurn[]
   /** Stops the answer that is being written. */
-  readonly stop?: () => void
+  readonly stop?: (() => void) | undefined
 }
 
 const EMPTY: Chat = { turns: [] }
@@ -39,31 +39,27 @@ export function startOver(skill: string): void {
 }
 
 /** Asks a question in the conversation beside a skill. */
-export async function ask(
-  skill: string,
-  { question, isInvoked }: Pick<ChatTurn, 'question' | 'isInvoked'>,
-): Promise<void> {
+export async function ask(skill: string, question: string, isInvoked = false): Promise<void> {
   const { id } = chatOf(skill)
   const controller = new AbortController()
-  const { signal: stopped } = controller
   const stop = (): void => controller.abort()
   change(skill, chat => ({ ...chat, stop, turns: [...chat.turns, { question, isInvoked, events: [] }] }))
   // After the user started over, the events of this question no longer belong to the conversation.
-  const onEvent = (event: ChatEvent): void =>
-    change(skill, chat => (chat.stop === stop ? withEvent(chat, event) : chat))
+  const update = (make: (chat: Chat) => Chat): void =>
+    change(skill, chat => (chat.stop === stop ? make(chat) : chat))
   try {
-    const request = {
-      question,
-      ...(id === undefined ? {} : { conversation: id }),
-      ...(isInvoked ? { skill } : {}),
-    }
-    for await (const event of client.ask(request, { signal: stopped })) onEvent(event)
-    change(skill, chat => (chat.stop === stop ? withoutStop(chat) : chat))
+    const request = { question, ...(id && { conversation: id }), ...(isInvoked && { skill }) }
+    for await (const event of client.ask(request, { signal: controller.signal }))
+      update(chat =>
+        event.kind === 'started'
+          ? { ...chat, id: event.conversation }
+          : withTurn(chat, turn => ({ ...turn, events: merge(turn.events, event) })),
+      )
   } catch (error) {
-    const fault = stopped.aborted ? 'Stopped.' : describeFailure(error)
-    change(skill, chat =>
-      chat.stop === stop ? withoutStop(withTurn(chat, turn => ({ ...turn, fault }))) : chat,
-    )
+    const fault = controller.signal.aborted ? 'Stopped.' : describeFailure(error)
+    update(chat => withTurn(chat, turn => ({ ...turn, fault })))
+  } finally {
+    update(chat => ({ ...chat, stop: undefined }))
   }
 }
 
@@ -71,18 +67,8 @@ function change(skill: string, make: (chat: Chat) => Chat): void {
   chats.value = new Map(chats.value).set(skill, make(chatOf(skill)))
 }
 
-function withoutStop({ id, turns }: Chat): Chat {
-  return id === undefined ? { turns } : { id, turns }
-}
-
-function withTurn(chat: Chat, make: (turn: ChatTurn) => ChatTurn): Chat {
-  const last = chat.turns.at(-1)
-  return last === undefined ? chat : { ...chat, turns: [...chat.turns.slice(0, -1), make(last)] }
-}
-
-function withEvent(chat: Chat, event: ChatEvent): Chat {
-  if (event.kind === 'started') return { ...chat, id: event.conversation }
-  return withTurn(chat, turn => ({ ...turn, events: merge(turn.events, event) }))
+function withTurn({ turns, ...chat }: Chat, make: (turn: ChatTurn) => ChatTurn): Chat {
+  return { ...chat, turns: [...turns.slice(0, -1), ...turns.slice(-1).map(make)] }
 }
 
 function merge(events: readonly ChatEvent[], event: ChatEvent): readonly ChatEvent[] {

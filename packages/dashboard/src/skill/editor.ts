@@ -36,34 +36,13 @@ interface Checked {
 
 const setChecked = StateEffect.define<Checked>()
 
-/** A finding below its line, with a button that applies its edit to the text in the editor. */
-class FindingWidget extends WidgetType {
-  readonly finding: Finding
-  readonly text: string
-  readonly options: TextEditorOptions
+/** An element below a line. */
+class LineWidget extends WidgetType {
+  override readonly toDOM: (view: EditorView) => HTMLElement
 
-  constructor(finding: Finding, text: string, options: TextEditorOptions) {
+  constructor(toDOM: (view: EditorView) => HTMLElement) {
     super()
-    this.finding = finding
-    this.text = text
-    this.options = options
-  }
-
-  override eq({ finding, text }: FindingWidget): boolean {
-    return finding === this.finding && text === this.text
-  }
-
-  override toDOM(view: EditorView): HTMLElement {
-    const place = document.createElement('div')
-    place.className = 'finding-place'
-    this.options.renderFinding(place, this.finding, () => {
-      // After a keystroke, the edit belongs elsewhere. The next check brings a new one.
-      if (view.state.sliceDoc() !== this.text) return
-      const insert = applyFix(this.text, this.finding)
-      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert } })
-      view.focus()
-    })
-    return place
+    this.toDOM = toDOM
   }
 }
 
@@ -121,19 +100,29 @@ export function openTextEditor(place: HTMLElement, options: TextEditorOptions): 
   }
 }
 
+/** Places each finding below its line, with a button that applies its edit to the text in the editor. */
 function decorate(
   { findings, text }: Checked,
   { doc }: EditorState,
-  options: TextEditorOptions,
+  { renderFinding }: TextEditorOptions,
 ): DecorationSet {
   const ranges = findings.flatMap(finding => {
-    const line = doc.line(Math.min(Math.max(finding.line ?? 1, 1), doc.lines))
+    const { from, to } = doc.line(Math.min(Math.max(finding.line ?? 1, 1), doc.lines))
     const look = finding.severity === 'error' ? 'bad' : 'hint'
+    const widget = new LineWidget(view => {
+      const place = document.createElement('div')
+      place.className = 'finding-place'
+      renderFinding(place, finding, () => {
+        // After a keystroke, the edit belongs elsewhere. The next check brings a new one.
+        if (view.state.sliceDoc() !== text) return
+        view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: applyFix(text, finding) } })
+        view.focus()
+      })
+      return place
+    })
     return [
-      Decoration.line({ class: `ln-${look}` }).range(line.from),
-      Decoration.widget({ widget: new FindingWidget(finding, text, options), block: true, side: 1 }).range(
-        line.to,
-      ),
+      Decoration.line({ class: `ln-${look}` }).range(from),
+      Decoration.widget({ widget, block: true, side: 1 }).range(to),
     ]
   })
   return Decoration.set(ranges, true)

@@ -42,7 +42,7 @@ export function FilesTab({ row, detail, version }: FilesTabProps): ComponentChil
       {row.serving === null ? (
         <p class="m">This folder is not served, so its scripts cannot be run.</p>
       ) : (
-        <RunView key={row.name} name={row.name} target={row.target} version={version} serving={row.serving} />
+        <RunView key={row.name} row={row} version={version} />
       )}
     </>
   )

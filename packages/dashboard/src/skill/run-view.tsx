@@ -1,29 +1,27 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { RunEvent, RunRequest, SkillScriptsInfo } from 'skillstoke/client'
+import type { RunEvent, SkillRow, SkillScriptsInfo } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from '../parts/answer.tsx'
 import { Card } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
+import { describeFailure } from '../parts/describe-failure.ts'
 import { Icon, Shape } from '../parts/icons.tsx'
 import { act } from '../parts/overlay.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { commandChanges } from '../store.ts'
-import { SchemaForm, toFields, toInput } from './schema-form.tsx'
+import { SchemaForm, toInput } from './schema-form.tsx'
 
-interface RunViewProps {
-  readonly name: string
-  /** `source/name`, for decisions. */
-  readonly target: string
+interface SkillProps {
+  readonly row: SkillRow
   /** Any text that is different after each change of the skill. A new text makes the view load again. */
   readonly version: string
-  /** The served revision. */
-  readonly serving: string | null
 }
 
 /** Renders the commands and scripts of a skill, so that a person can run them. */
-export function RunView({ name, target, version, serving }: RunViewProps): ComponentChildren {
+export function RunView({ row, version }: SkillProps): ComponentChildren {
+  const { name } = row
   const chosen = useSignal<string | undefined>(undefined)
   const changes = commandChanges.value.get(name) ?? 0
   const loaded = useLoaded(() => client.scripts(name), [name, version, changes])
@@ -56,9 +54,9 @@ export function RunView({ name, target, version, serving }: RunViewProps): Compo
               </>
             }
           >
-            <Rights target={target} serving={serving} info={info} />
+            <Rights row={row} info={info} />
             {choice !== undefined && (
-              <Runner key={`${name} ${choice}`} name={name} choice={choice} info={info} version={version} />
+              <Runner key={choice} row={row} choice={choice} info={info} version={version} />
             )}
           </Card>
         )
@@ -67,12 +65,9 @@ export function RunView({ name, target, version, serving }: RunViewProps): Compo
   )
 }
 
-interface InfoProps {
-  readonly info: SkillScriptsInfo
-}
-
 /** Says how the scripts are contained and what they may use. */
-function Containment({ info: { containment, granted } }: InfoProps): ComponentChildren {
+function Containment({ info }: { readonly info: SkillScriptsInfo }): ComponentChildren {
+  const { containment, granted } = info
   const isSandboxed = containment.kind === 'sandbox'
   return (
     <>
@@ -87,19 +82,19 @@ function Containment({ info: { containment, granted } }: InfoProps): ComponentCh
   )
 }
 
-interface RightsProps extends InfoProps {
-  readonly target: string
-  readonly serving: string | null
+interface RightsProps {
+  readonly row: SkillRow
+  readonly info: SkillScriptsInfo
 }
 
 /** Renders the problems of the code, and the buttons that grant and revoke rights. */
-function Rights({ target, serving, info }: RightsProps): ComponentChildren {
+function Rights({ row, info }: RightsProps): ComponentChildren {
   const { granted, missing, problems } = info
-  // Sends the shown revision, so that the server refuses the grant if a newer revision exists.
-  const looked = serving === null ? {} : { revision: serving }
   const change = (verb: 'grant' | 'revoke', capabilities: readonly string[]): void =>
     act(async () => {
-      await client.grant({ verb, skill: target, capabilities, ...(verb === 'grant' ? looked : {}) })
+      // Sends the shown revision, so that the server refuses the grant if a newer revision exists.
+      const looked = verb === 'grant' && row.serving !== null ? { revision: row.serving } : {}
+      await client.grant({ verb, skill: row.target, capabilities, ...looked })
       return { text: `${verb === 'grant' ? 'Granted' : 'Revoked'} ${capabilities.join(', ')}.` }
     })
   if (problems.length + missing.length + granted.length === 0) return null
@@ -131,46 +126,44 @@ function Rights({ target, serving, info }: RightsProps): ComponentChildren {
   )
 }
 
-interface RunnerProps {
-  readonly name: string
+interface RunnerProps extends SkillProps {
   readonly choice: string
   readonly info: SkillScriptsInfo
-  readonly version: string
 }
 
 const MAX_LINES = 500
 
 /** Renders the form, the buttons and the result of a run. */
-function Runner({ name, choice, info, version }: RunnerProps): ComponentChildren {
+function Runner({ row, choice, info, version }: RunnerProps): ComponentChildren {
   const command = info.commands.find(each => each.name === choice)
-  const fields = command === undefined ? [] : toFields(command.inputSchema)
-  const values = useSignal<Readonly<Record<string, string>>>({})
-  const args = useSignal('')
+  const form = useRef<HTMLFormElement>(null)
   const events = useSignal<readonly RunEvent[]>([])
   const isRepeated = useSignal(false)
   const running = useSignal<AbortController | undefined>(undefined)
-  const fault = useSignal<string | undefined>(undefined)
+  const fault = useSignal('')
   const firstVersion = useRef(version)
 
   const start = async (): Promise<void> => {
     running.value?.abort()
     const controller = new AbortController()
+    const { signal } = controller
+    // Only the newest run is shown.
+    const isNewest = (): boolean => running.value === controller
     running.value = controller
-    fault.value = undefined
+    fault.value = ''
     events.value = []
     try {
-      const request: RunRequest =
-        command === undefined
-          ? { skill: name, path: choice, args: args.value.split('\n').filter(line => line !== '') }
-          : { skill: name, command: choice, input: toInput(fields, values.value) }
-      for await (const event of client.run(request, { signal: controller.signal }))
-        if (running.value === controller) events.value = [...events.value, event].slice(-MAX_LINES)
-    } catch (error) {
-      // Shows the error of a run only if no newer run has started.
-      if (running.value === controller)
-        fault.value = controller.signal.aborted ? 'stopped' : (error as Error).message
+      const filled = new FormData(form.current as HTMLFormElement)
+      const values = Object.fromEntries(filled) as Readonly<Record<string, string>>
+      const wish = command
+        ? { command: choice, input: toInput(command.inputSchema, values) }
+        : { path: choice, args: (values['args'] ?? '').split('\n').filter(Boolean) }
+      for await (const event of client.run({ skill: row.name, ...wish }, { signal }))
+        if (isNewest()) events.value = [...events.value, event].slice(-MAX_LINES)
+    } catch (thrown) {
+      if (isNewest()) fault.value = signal.aborted ? 'stopped' : describeFailure(thrown)
     } finally {
-      if (running.value === controller) running.value = undefined
+      if (isNewest()) running.value = undefined
     }
   }
 
@@ -184,29 +177,23 @@ function Runner({ name, choice, info, version }: RunnerProps): ComponentChildren
 
   return (
     <form
+      ref={form}
       class="runner"
       onSubmit={event => {
         event.preventDefault()
         void start()
       }}
     >
-      {command !== undefined && <p class="s m">{command.description}</p>}
       {command === undefined ? (
         <label class="s">
           Arguments, one per line
-          <textarea
-            class="field"
-            rows={2}
-            value={args.value}
-            onInput={event => (args.value = event.currentTarget.value)}
-          />
+          <textarea class="field" name="args" rows={2} />
         </label>
       ) : (
-        <SchemaForm
-          fields={fields}
-          values={values.value}
-          onChange={(field, value) => (values.value = { ...values.value, [field]: value })}
-        />
+        <>
+          <p class="s m">{command.description}</p>
+          <SchemaForm schema={command.inputSchema} />
+        </>
       )}
       <div class="bar-x">
         <ChangeButton class="btn primary" type="submit">
@@ -228,20 +215,19 @@ function Runner({ name, choice, info, version }: RunnerProps): ComponentChildren
         </label>
       </div>
       <div aria-live="polite">
-        {fault.value !== undefined && <p role="alert">{fault.value}</p>}
+        {fault.value !== '' && <p role="alert">{fault.value}</p>}
         <Outcome events={events.value} isRunning={running.value !== undefined} />
       </div>
     </form>
   )
 }
 
-function Outcome({
-  events,
-  isRunning,
-}: {
+interface OutcomeProps {
   readonly events: readonly RunEvent[]
   readonly isRunning: boolean
-}): ComponentChildren {
+}
+
+function Outcome({ events, isRunning }: OutcomeProps): ComponentChildren {
   const progress = events.findLast(event => event.kind === 'progress')
   const last = events.at(-1)
   const lines = events.filter(event => event.kind === 'line')

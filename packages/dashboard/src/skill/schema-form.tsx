@@ -1,42 +1,31 @@
 import type { ComponentChildren } from 'preact'
 
-/** A form field for one property of the input of a command. */
-export interface Field {
-  readonly name: string
-  readonly kind: 'text' | 'number' | 'boolean' | 'choice' | 'json'
-  readonly isRequired: boolean
-  readonly hint: string
-  readonly choices: readonly string[]
-}
-
 type Schema = Readonly<Record<string, unknown>>
 
-/** Returns the fields of a JSON Schema of type object. */
-export function toFields(schema: Schema): readonly Field[] {
-  const properties = isSchema(schema['properties']) ? schema['properties'] : {}
+/** One property of the input of a command. */
+interface Property {
+  readonly name: string
+  /** `string`, `number` and `integer` have a field of their own. The others are written as JSON. */
+  readonly type: unknown
+  /** Empty if the person may write what they want. */
+  readonly choices: readonly string[]
+  readonly isRequired: boolean
+  readonly hint: string
+}
+
+/** Returns the properties of a JSON Schema of type object. */
+function listProperties(schema: Schema): readonly Property[] {
   const required = Array.isArray(schema['required']) ? schema['required'] : []
-  return Object.entries(properties).map(([name, value]) => {
-    const property = isSchema(value) ? value : {}
-    const { type, description, enum: choices, default: preset } = property
-    const options = Array.isArray(choices) && choices.every(each => typeof each === 'string') ? choices : []
+  return Object.entries(Object(schema['properties'])).map(([name, value]) => {
+    const { type, description, enum: values, default: preset }: Schema = Object(value)
+    const isChoice = Array.isArray(values) && values.every(each => typeof each === 'string')
+    const hints = [description, preset !== undefined && `default: ${JSON.stringify(preset)}`]
     return {
       name,
+      type: isChoice ? 'string' : type,
+      choices: isChoice ? values : type === 'boolean' ? ['true', 'false'] : [],
       isRequired: required.includes(name),
-      hint: [
-        ...(typeof description === 'string' ? [description] : []),
-        ...(preset === undefined ? [] : [`default: ${JSON.stringify(preset)}`]),
-      ].join('; '),
-      choices: options,
-      kind:
-        options.length > 0
-          ? 'choice'
-          : type === 'string'
-            ? 'text'
-            : type === 'number' || type === 'integer'
-              ? 'number'
-              : type === 'boolean'
-                ? 'boolean'
-                : 'json',
+      hint: hints.filter(each => typeof each === 'string').join('; '),
     }
   })
 }
@@ -45,95 +34,61 @@ export function toFields(schema: Schema): readonly Field[] {
  * Converts the values of a form to the input of a command. Leaves out empty fields.
  * @throws {Error} when a JSON field has invalid JSON
  */
-export function toInput(
-  fields: readonly Field[],
-  values: Readonly<Record<string, string>>,
-): Record<string, unknown> {
+export function toInput(schema: Schema, values: Readonly<Record<string, string>>): Record<string, unknown> {
   return Object.fromEntries(
-    fields.flatMap(({ name, kind }): [string, unknown][] => {
-      const value = values[name] ?? ''
-      if (value === '') return []
-      if (kind === 'number') return [[name, Number(value)]]
-      if (kind === 'boolean') return [[name, value === 'true']]
-      if (kind !== 'json') return [[name, value]]
-      try {
-        return [[name, JSON.parse(value) as unknown]]
-      } catch {
-        throw new Error(`"${name}" is not valid JSON: ${value}`)
-      }
+    listProperties(schema).flatMap(({ name, type }) => {
+      const text = values[name] ?? ''
+      return text === '' ? [] : [[name, toValue(name, type, text)]]
     }),
   )
 }
 
-interface SchemaFormProps {
-  readonly fields: readonly Field[]
-  readonly values: Readonly<Record<string, string>>
-  readonly onChange: (name: string, value: string) => void
-}
-
-/** Renders inputs for the fields of a command. */
-export function SchemaForm({ fields, values, onChange }: SchemaFormProps): ComponentChildren {
-  return fields.map(field => (
-    <div key={field.name}>
-      <label class="s" for={`field-${field.name}`}>
-        {field.name} {!field.isRequired && <span class="m">(optional)</span>}
-      </label>
-      <Input field={field} value={values[field.name] ?? ''} onChange={value => onChange(field.name, value)} />
-      {field.hint !== '' && (
-        <small class="m" id={`hint-${field.name}`}>
-          {field.hint}
-        </small>
-      )}
-    </div>
-  ))
-}
-
-interface InputProps {
-  readonly field: Field
-  readonly value: string
-  readonly onChange: (value: string) => void
-}
-
-function Input({ field, value, onChange }: InputProps): ComponentChildren {
-  const shared = {
-    id: `field-${field.name}`,
-    class: 'field',
-    value,
-    ...(field.hint === '' ? {} : { 'aria-describedby': `hint-${field.name}` }),
-  }
-  switch (field.kind) {
-    case 'choice':
-    case 'boolean':
-      return (
-        <select {...shared} onChange={event => onChange(event.currentTarget.value)}>
-          <option value="">–</option>
-          {(field.kind === 'boolean' ? ['true', 'false'] : field.choices).map(each => (
-            <option key={each} value={each}>
-              {each}
-            </option>
-          ))}
-        </select>
-      )
-    case 'json':
-      return (
-        <textarea
-          {...shared}
-          rows={3}
-          placeholder="JSON"
-          onInput={event => onChange(event.currentTarget.value)}
-        />
-      )
-    case 'number':
-      return (
-        <input {...shared} type="number" step="any" onInput={event => onChange(event.currentTarget.value)} />
-      )
-    case 'text':
-      return <input {...shared} type="text" onInput={event => onChange(event.currentTarget.value)} />
-    default:
-      return field.kind satisfies never
+function toValue(name: string, type: unknown, text: string): unknown {
+  if (type === 'string') return text
+  if (type === 'number' || type === 'integer') return Number(text)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error(`"${name}" is not valid JSON: ${text}`)
   }
 }
 
-function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Renders a field for each property of the input of a command. */
+export function SchemaForm({ schema }: { readonly schema: Schema }): ComponentChildren {
+  return listProperties(schema).map(property => {
+    const { name, isRequired, hint } = property
+    return (
+      <div key={name}>
+        <label class="s" for={`field-${name}`}>
+          {name} {!isRequired && <span class="m">(optional)</span>}
+        </label>
+        <Field property={property} />
+        {hint !== '' && (
+          <small class="m" id={`hint-${name}`}>
+            {hint}
+          </small>
+        )}
+      </div>
+    )
+  })
+}
+
+function Field({ property }: { readonly property: Property }): ComponentChildren {
+  const { name, type, choices, hint } = property
+  const describedBy = hint === '' ? undefined : `hint-${name}`
+  const shared = { id: `field-${name}`, name, class: 'field', 'aria-describedby': describedBy }
+  if (choices.length > 0)
+    return (
+      <select {...shared}>
+        <option value="">–</option>
+        {choices.map(each => (
+          <option key={each} value={each}>
+            {each}
+          </option>
+        ))}
+      </select>
+    )
+  if (type === 'string') return <input {...shared} type="text" />
+  if (type === 'number' || type === 'integer') return <input {...shared} type="number" step="any" />
+  return <textarea {...shared} rows={3} placeholder="JSON" />
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { SkillDetail, SkillRow } from 'skillstoke/client'
+import type { SkillRow } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { bindKeys } from '../keyboard.ts'
 import { Answer } from '../parts/answer.tsx'
@@ -10,11 +10,11 @@ import { Icon, Shape } from '../parts/icons.tsx'
 import { Ago, formatMoment } from '../parts/time.tsx'
 import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
 import { go, route, SKILL_TABS, type SkillTab, toHash, toSkill } from '../route.ts'
-import { explainCost, stateOf } from '../skill-state.ts'
-import { isOwn, placeOf, sessions } from '../store.ts'
+import { describeStay, explainCost, stateOf } from '../skill-state.ts'
+import { isOwn, placeOf } from '../store.ts'
 import { askRestore, openEditor, SkillMenu } from './actions.tsx'
-import { Approval } from './approval.tsx'
-import { findLive, type HistoryRecord } from './author.ts'
+import { Approval, Offer } from './approval.tsx'
+import { countChanges, findLive, type ShownSkill } from './author.ts'
 import { ChangesTab } from './changes-tab.tsx'
 import { FilesTab } from './files-tab.tsx'
 import { findFix, findingsOf, fix, pathIn } from './fixes.ts'
@@ -27,8 +27,7 @@ interface PaneProps {
 
 /** Renders one skill. A skill that waits for approval shows what would change, until a tab is chosen. */
 export function SkillPane({ row }: PaneProps): ComponentChildren {
-  const { tab } = route.value
-  const heading = useRef<HTMLHeadingElement>(null)
+  const { tab = 'skill' } = route.value
   // Loads again after any change of the row, because the text or the findings may have changed.
   const version = JSON.stringify(row)
   const detail = useLoaded(() => client.skill(row.target), [row.target, version])
@@ -36,56 +35,49 @@ export function SkillPane({ row }: PaneProps): ComponentChildren {
   const records = loadedValue(history)?.records ?? []
 
   useLayoutEffect(() => {
-    // The list is gone in a narrow window, and the focus with it.
-    if (matchMedia('(max-width: 720px)').matches && route.value.chosen !== undefined) heading.current?.focus()
-  }, [])
-  useLayoutEffect(() => {
     const found = findFix(row)
     return bindKeys(found === undefined ? {} : { f: () => fix(row, found) })
   }, [version])
 
-  if (row.status === 'pending' && tab === undefined)
-    return <Approval row={row} heading={heading} records={records} />
+  const isReview = row.status === 'pending' && route.value.tab === undefined
   return (
     <div class="in">
-      <Title row={row} heading={heading}>
-        <Cost row={row} />
-      </Title>
-      <Answer of={detail}>
-        {value => (
-          <>
-            <Note row={row} records={records} detail={value} />
-            <Tabs row={row} tab={tab ?? 'skill'} changes={records.length} files={value.files.length} />
-            <section
-              class="panel"
-              role="tabpanel"
-              id={`p-${tab ?? 'skill'}`}
-              aria-labelledby={`t-${tab ?? 'skill'}`}
-            >
-              {(tab ?? 'skill') === 'skill' && <TextTab row={row} detail={value} records={records} />}
-              {tab === 'tests' && <TestsTab row={row} version={version} />}
-              {tab === 'changes' && <ChangesTab row={row} records={records} detail={value} />}
-              {tab === 'files' && <FilesTab row={row} detail={value} version={version} />}
-            </section>
-          </>
-        )}
-      </Answer>
+      <Title row={row}>{isReview ? <Offer row={row} records={records} /> : <Cost row={row} />}</Title>
+      {isReview ? (
+        <Approval row={row} unreported={loadedValue(detail)?.unreported ?? []} />
+      ) : (
+        <Answer of={detail}>
+          {value => (
+            <>
+              <StateNote row={row} detail={value} records={records} />
+              <Tabs row={row} tab={tab} changes={countChanges(records)} files={value.files.length} />
+              <section class="panel" role="tabpanel" id={`p-${tab}`} aria-labelledby={`t-${tab}`}>
+                {tab === 'skill' && <TextTab row={row} detail={value} records={records} />}
+                {tab === 'tests' && <TestsTab row={row} version={version} />}
+                {tab === 'changes' && <ChangesTab row={row} records={records} detail={value} />}
+                {tab === 'files' && <FilesTab row={row} detail={value} version={version} />}
+              </section>
+            </>
+          )}
+        </Answer>
+      )}
     </div>
   )
 }
 
-interface TitleProps extends PaneProps {
-  readonly heading: { readonly current: HTMLHeadingElement | null }
-  readonly children: ComponentChildren
-}
-
 /** Renders the way back to the list, the name, the state and the actions of a skill. The children are the line below. */
-export function Title({ row, heading, children }: TitleProps): ComponentChildren {
+function Title({ row, children }: PaneProps & { readonly children: ComponentChildren }): ComponentChildren {
   const { shape, word, phrase } = stateOf(row)
+  const { tab, chosen, query } = route.value
+  const heading = useRef<HTMLHeadingElement>(null)
   const isWaiting = row.status === 'pending'
+  useLayoutEffect(() => {
+    // The list is gone in a narrow window, and the focus with it.
+    if (matchMedia('(max-width: 720px)').matches && chosen !== undefined) heading.current?.focus()
+  }, [])
   return (
     <>
-      <a class="back" href={toHash({ view: 'skills', query: route.value.query })}>
+      <a class="back" href={toHash({ view: 'skills', query })}>
         ‹ All skills
       </a>
       <div>
@@ -100,20 +92,16 @@ export function Title({ row, heading, children }: TitleProps): ComponentChildren
             </span>
           )}
           <div class="acts">
-            {isWaiting && row.serving === null && route.value.tab === undefined ? null : isWaiting ? (
-              <a
-                class="btn opt"
-                href={toSkill(row.target, route.value.tab === undefined ? 'skill' : undefined)}
-              >
-                {route.value.tab === undefined ? 'See the live text' : 'Review the change'}
+            {isWaiting && (row.serving !== null || tab !== undefined) && (
+              <a class="btn opt" href={toSkill(row.target, tab === undefined ? 'skill' : undefined)}>
+                {tab === undefined ? 'See the live text' : 'Review the change'}
               </a>
-            ) : (
-              isOwn(row) && (
-                <ChangeButton class="btn opt" onClick={() => openEditor(row)}>
-                  <Icon name="external" />
-                  Open in editor
-                </ChangeButton>
-              )
+            )}
+            {!isWaiting && isOwn(row) && (
+              <ChangeButton class="btn opt" onClick={() => openEditor(row)}>
+                <Icon name="external" />
+                Open in editor
+              </ChangeButton>
             )}
             <SkillMenu row={row} />
           </div>
@@ -144,85 +132,73 @@ function Cost({ row }: PaneProps): ComponentChildren {
   )
 }
 
-interface NoteProps extends PaneProps {
-  readonly records: readonly HistoryRecord[]
-  readonly detail: SkillDetail
-}
-
 /** Says what is wrong and what stays good, with the button that helps. */
-function Note({ row, records, detail }: NoteProps): ComponentChildren {
+function StateNote({ row, records, detail }: ShownSkill): ComponentChildren {
   const { status, serving, name } = row
   const live = findLive(records, serving)
-  const when = live === undefined ? 'before it' : `of ${formatMoment(new Date(live.at))}`
-  const { length } = sessions.value
-  const readers = length === 0 ? '' : ` for ${plural(length, 'conversation')}`
-  const stays = serving === null ? 'Nothing is live.' : `The text ${when} stays live${readers}.`
+  const when = live === undefined ? 'before it' : `of ${formatMoment(live.at)}`
+  const stays = describeStay(serving, `The text ${when}`)
   if (status === 'broken') {
-    const finding = findingsOf(row).find(({ severity }) => severity === 'error')
+    const { path, line } = findingsOf(row).find(({ severity }) => severity === 'error') ?? {}
     const found = findFix(row)
-    const file = finding?.path === undefined ? '' : pathIn(finding.path, row)
-    const place = finding?.line === undefined ? '' : ` at line ${finding.line}`
+    const file = path === undefined ? '' : pathIn(path, row)
+    const place = line === undefined ? '' : ` at line ${line}`
     const other = file === '' || isSkillFile(file) ? '' : ` of ${file}`
     return (
-      <div class="note broken" role="status">
-        <Shape name="broken" />
-        <p>
-          <strong>
-            The newest save is broken{place}
-            {other}.
-          </strong>{' '}
-          {stays}
-        </p>
-        <div class="bar-x">
-          {found !== undefined && (
-            <ChangeButton class="btn sm primary" onClick={() => fix(row, found)}>
-              Fix{found.line !== undefined && ` line ${found.line}`} <kbd>F</kbd>
-            </ChangeButton>
-          )}
-          {live?.revision !== undefined && isOwn(row) && (
-            <ChangeButton
-              onClick={() => askRestore(row, live.revision ?? '', formatMoment(new Date(live.at)))}
-            >
-              Go back to {formatMoment(new Date(live.at))}…
-            </ChangeButton>
-          )}
-        </div>
-      </div>
+      <Note look="broken" what={`The newest save is broken${place}${other}.`} text={stays}>
+        {found !== undefined && (
+          <ChangeButton class="btn sm primary" onClick={() => fix(row, found)}>
+            Fix{found.line !== undefined && ` line ${found.line}`} <kbd>F</kbd>
+          </ChangeButton>
+        )}
+        {live !== undefined && serving !== null && isOwn(row) && (
+          <ChangeButton onClick={() => askRestore(row, serving, formatMoment(live.at))}>
+            Go back to {formatMoment(live.at)}…
+          </ChangeButton>
+        )}
+      </Note>
     )
   }
-  const note = records.find(({ cause }) => cause === 'reject')?.note
-  const rejection = note === undefined ? '' : `: “${note}”`
-  const reason = detail.explanation.steps.find(({ ok }) => !ok)?.detail
   if (status === 'pending')
     return (
-      <div class="note wait" role="status">
-        <Shape name="wait" />
-        <p>
-          <strong>A newer text waits for approval.</strong> Until the decision, this is the live text.
-        </p>
+      <Note
+        look="wait"
+        what="A newer text waits for approval."
+        text="Until the decision, this is the live text."
+      >
         <a class="btn sm" href={toSkill(row.target)}>
           Review
         </a>
-      </div>
+      </Note>
     )
-  if (serving !== null && status !== 'rejected') return null
+  if (status === 'rejected') {
+    const note = records.find(({ cause }) => cause === 'reject')?.note
+    const why = note === undefined ? '' : `: “${note}”`
+    return <Note look="quiet" what={`The newest text of ${name} was rejected${why}.`} text={stays} />
+  }
+  if (serving !== null) return null
+  const reason = detail.explanation.steps.find(({ ok }) => !ok)?.detail
   return (
-    <div class="note quiet" role="status">
-      <Shape name="quiet" />
+    <Note look="quiet" what={`No agent sees ${name}.`} text={reason === undefined ? '' : sentence(reason)} />
+  )
+}
+
+interface NoteProps {
+  readonly look: 'broken' | 'wait' | 'quiet'
+  readonly what: string
+  readonly text: string
+  /** Buttons. */
+  readonly children?: ComponentChildren
+}
+
+function Note({ look, what, text, children }: NoteProps): ComponentChildren {
+  return (
+    <div class={`note ${look}`} role="status">
+      <Shape name={look} />
       <p>
-        {status === 'rejected' ? (
-          <>
-            <strong>
-              The newest text of {name} was rejected{rejection}.
-            </strong>{' '}
-            {stays}
-          </>
-        ) : (
-          <>
-            <strong>No agent sees {name}.</strong> {reason !== undefined && sentence(reason)}
-          </>
-        )}
+        <strong>{what}</strong> {text}
       </p>
+      {children !== undefined && <div class="bar-x">{children}</div>}
     </div>
   )
 }

@@ -1,13 +1,14 @@
-import { useSignal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { SkillRow, SkillTestsInfo, TestCase, TestRunEvent } from 'skillstoke/client'
+import type { SkillRow, SkillTestsInfo, TestCase } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from '../parts/answer.tsx'
-import { Card, ScrolledTable } from '../parts/card.tsx'
+import { Card, RowGroup, Table } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
+import { describeFailure } from '../parts/describe-failure.ts'
 import { plural } from '../parts/format.ts'
-import { Icon, Shape } from '../parts/icons.tsx'
-import { act, isBusy } from '../parts/overlay.tsx'
+import { Icon, Shape, type ShapeName } from '../parts/icons.tsx'
+import { show } from '../parts/overlay.tsx'
 import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
 import { attention } from '../store.ts'
 import { TryCard } from './try-card.tsx'
@@ -17,17 +18,47 @@ interface TestsTabProps {
   readonly version: string
 }
 
+interface TestRun {
+  readonly skill: string
+  readonly progress: string
+  readonly stop: () => void
+}
+
+/** The tests that run now. They go on while the person reads another skill. */
+const running = signal<TestRun | undefined>(undefined)
+
+async function runTests(skill: string): Promise<void> {
+  const controller = new AbortController()
+  const { signal: stopped } = controller
+  const follow = (progress: string): void => {
+    running.value = { skill, progress, stop: () => controller.abort() }
+  }
+  follow('')
+  try {
+    for await (const event of client.runTests(skill, { signal: stopped })) {
+      if (event.kind === 'failed') throw new Error(event.message)
+      if (event.kind === 'progress') follow(`${event.done} of ${event.of}`)
+      else {
+        const { passed, total, reason } = event
+        const why = reason === undefined ? '' : ` It ended early: ${reason}.`
+        show({ text: `${passed} of ${plural(total, 'test')} passed.${why}`, isFailure: reason !== undefined })
+      }
+    }
+  } catch (thrown) {
+    if (stopped.aborted) show({ text: 'Cancelled. The answers that arrived are kept.' })
+    else show({ text: describeFailure(thrown), isFailure: true })
+  } finally {
+    running.value = undefined
+  }
+}
+
 const MAX_EXAMPLES = 3
 
 /** Messages to try, and the tests as a matrix of messages and skills. */
 export function TestsTab({ row, version }: TestsTabProps): ComponentChildren {
   const { name, serving } = row
-  const round = useSignal(0)
-  const tests = useLoaded(serving === null ? undefined : () => client.tests(name), [
-    name,
-    version,
-    round.value,
-  ])
+  const ask = serving === null ? undefined : () => client.tests(name)
+  const tests = useLoaded(ask, [name, version, running.value === undefined])
   if (serving === null) return <p class="m">This folder is not served, so no conversation sees the skill.</p>
   const cases = loadedValue(tests)?.cases ?? []
   const fires = cases.filter(({ kind }) => kind === 'fires').slice(0, MAX_EXAMPLES)
@@ -36,7 +67,7 @@ export function TestsTab({ row, version }: TestsTabProps): ComponentChildren {
     <>
       <TryCard key={name} row={row} examples={examples} />
       <Collisions name={name} />
-      <Answer of={tests}>{value => <Matrix row={row} info={value} onRun={() => round.value++} />}</Answer>
+      <Answer of={tests}>{info => <Matrix name={name} info={info} />}</Answer>
     </>
   )
 }
@@ -51,7 +82,7 @@ function Collisions({ name }: { readonly name: string }): ComponentChildren {
         <Shape name="warn" />
         <p>
           <strong>{other} fits the same messages.</strong> Both descriptions are about {shared.join(', ')}.
-          {suggestion !== undefined && ` ${suggestion}.`}
+          {suggestion !== undefined && ` ${suggestion.replace(/[^"]$/, '$&.')}`}
         </p>
       </div>
     )
@@ -59,9 +90,8 @@ function Collisions({ name }: { readonly name: string }): ComponentChildren {
 }
 
 interface MatrixProps {
-  readonly row: SkillRow
+  readonly name: string
   readonly info: SkillTestsInfo
-  readonly onRun: () => void
 }
 
 const NOTHING = 'nothing'
@@ -69,50 +99,25 @@ const MAX_OTHERS = 4
 const MAX_ROWS = 20
 
 /** Renders which message loads which skill. An outline marks the skill that should load. */
-function Matrix({ row, info, onRun }: MatrixProps): ComponentChildren {
-  const progress = useSignal('')
+function Matrix({ name, info }: MatrixProps): ComponentChildren {
   const isWhole = useSignal(false)
-  const { name } = row
-  const { cases, model, calls, faults } = info
-  const measured = cases.filter(({ trial }) => trial !== null)
-  const passed = measured.filter(({ trial }) => trial?.passed === true).length
+  const { cases, faults } = info
+  const { measured, passed } = countPassed(cases)
   const columns = [name, ...findOthers(name, cases), NOTHING]
   const shown = isWhole.value ? cases : cases.slice(0, MAX_ROWS)
-  const run = (): void =>
-    act(async () => {
-      let result: Extract<TestRunEvent, { kind: 'result' }> | undefined
-      for await (const event of client.runTests(name)) {
-        if (event.kind === 'progress') progress.value = `${event.done} of ${event.of}`
-        else if (event.kind === 'failed') throw new Error(event.message)
-        else result = event
-      }
-      onRun()
-      const { passed: good = 0, total = 0, reason } = result ?? {}
-      const why = reason === undefined ? '' : ` It ended early: ${reason}.`
-      return { text: `${good} of ${plural(total, 'test')} passed.${why}`, isFailure: reason !== undefined }
-    })
+  const groups = Map.groupBy(shown, ({ kind }) => (kind === 'fires' ? `Should load ${name}` : 'Should not'))
   return (
     <Card
       title="Which message loads which skill"
       side={
         <>
-          {measured.length > 0 && (
-            <span class={`badge ${passed === measured.length ? 'b-live' : 'b-warn'}`}>
-              <Shape name={passed === measured.length ? 'check' : 'warn'} />
-              {passed} of {measured.length}
+          {measured > 0 && (
+            <span class={`badge ${passed === measured ? 'b-live' : 'b-warn'}`}>
+              <Shape name={passed === measured ? 'check' : 'warn'} />
+              {passed} of {measured}
             </span>
           )}
-          <span class="r bar-x">
-            <span class="m">{isBusy.value && progress.value}</span>
-            {model !== null && cases.length > 0 && (
-              <ChangeButton onClick={run} disabled={calls === 0}>
-                <Icon name="play" />
-                {calls === 0
-                  ? 'All are known'
-                  : `Run ${plural(cases.length, 'test')}, ${plural(calls, 'call')} to ${model}`}
-              </ChangeButton>
-            )}
-          </span>
+          <RunButton name={name} info={info} />
         </>
       }
     >
@@ -129,35 +134,33 @@ function Matrix({ row, info, onRun }: MatrixProps): ComponentChildren {
         </p>
       ) : (
         <>
-          <ScrolledTable label="Test results" look="mx">
-            <thead>
-              <tr>
-                <th scope="col">Message</th>
-                {columns.map(each => (
-                  <th key={each} scope="col" class={each === name ? 'me' : ''}>
-                    {each}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              <Group
-                title={`Should load ${name}`}
-                name={name}
-                columns={columns}
-                cases={shown.filter(isFire)}
-              />
-              <Group
-                title="Should not"
-                name={name}
-                columns={columns}
-                cases={shown.filter(each => !isFire(each))}
-              />
-            </tbody>
-          </ScrolledTable>
+          <Table
+            label="Test results"
+            look="mx"
+            columns={['Message', ...columns.map(each => (each === name ? <b>{each}</b> : each))]}
+          >
+            {[...groups].map(([title, own]) => {
+              const count = countPassed(own)
+              const score = count.measured > 0 && `: ${count.passed} of ${count.measured}`
+              return (
+                <RowGroup key={title} title={[title, score]} width={columns.length + 1}>
+                  {own.map(test => (
+                    <tr key={test.message}>
+                      <th scope="row">{test.message}</th>
+                      {columns.map(column => (
+                        <td key={column}>
+                          <Cell test={test} column={column} name={name} />
+                        </td>
+                      ))}
+                    </tr>
+                  ))}
+                </RowGroup>
+              )
+            })}
+          </Table>
           <div class="foot">
             <span class="grow m">
-              {measured.length > 0
+              {measured > 0
                 ? 'An outline marks the skill that should load. The figures are runs of the model.'
                 : 'No model was asked. 1st and 2nd are the skills that share most words with the message.'}
             </span>
@@ -173,55 +176,45 @@ function Matrix({ row, info, onRun }: MatrixProps): ComponentChildren {
   )
 }
 
-function isFire({ kind }: TestCase): boolean {
-  return kind === 'fires'
+/** Runs the tests with the model. Meanwhile only this button waits. */
+function RunButton({ name, info: { model, calls, cases } }: MatrixProps): ComponentChildren {
+  const run = running.value
+  if (model === null || cases.length === 0) return null
+  return (
+    <span class="r bar-x">
+      {run !== undefined && (
+        <>
+          <span class="m">{run.skill === name ? run.progress : `${run.skill} is tested`}</span>
+          <button type="button" class="btn sm" onClick={run.stop}>
+            Cancel
+          </button>
+        </>
+      )}
+      <ChangeButton onClick={() => void runTests(name)} disabled={calls === 0 || run !== undefined}>
+        <Icon name="play" />
+        {calls === 0
+          ? 'All are known'
+          : `Run ${plural(cases.length, 'test')}, ${plural(calls, 'call')} to ${model}`}
+      </ChangeButton>
+    </span>
+  )
+}
+
+function countPassed(cases: readonly TestCase[]): { readonly measured: number; readonly passed: number } {
+  const trials = cases.map(({ trial }) => trial).filter(trial => trial !== null)
+  return { measured: trials.length, passed: trials.filter(({ passed }) => passed).length }
 }
 
 /** Names the other skills that took a message or came close, the most frequent first. */
 function findOthers(name: string, cases: readonly TestCase[]): readonly string[] {
-  const counts = new Map<string, number>()
-  for (const { trial, first, second } of cases) {
-    const others = trial === null ? [first, second] : trial.others
-    for (const other of others)
-      if (other !== null && other !== name) counts.set(other, (counts.get(other) ?? 0) + 1)
-  }
-  return [...counts]
-    .sort(([, a], [, b]) => b - a)
+  const near = cases.flatMap(
+    ({ trial, first, second }): readonly (string | null)[] => trial?.others ?? [first, second],
+  )
+  const others = near.filter(other => other !== null).filter(other => other !== name)
+  return [...Map.groupBy(others, other => other)]
+    .sort(([, a], [, b]) => b.length - a.length)
     .slice(0, MAX_OTHERS)
     .map(([other]) => other)
-}
-
-interface GroupProps {
-  readonly title: string
-  readonly name: string
-  readonly columns: readonly string[]
-  readonly cases: readonly TestCase[]
-}
-
-function Group({ title, name, columns, cases }: GroupProps): ComponentChildren {
-  if (cases.length === 0) return null
-  const measured = cases.filter(({ trial }) => trial !== null)
-  const passed = measured.filter(({ trial }) => trial?.passed === true).length
-  return (
-    <>
-      <tr>
-        <th class="grp" colSpan={columns.length + 1} scope="colgroup">
-          {title}
-          {measured.length > 0 && `: ${passed} of ${measured.length}`}
-        </th>
-      </tr>
-      {cases.map(each => (
-        <tr key={each.message}>
-          <th scope="row">{each.message}</th>
-          {columns.map(column => (
-            <td key={column}>
-              <Cell test={each} column={column} name={name} />
-            </td>
-          ))}
-        </tr>
-      ))}
-    </>
-  )
 }
 
 interface CellProps {
@@ -231,56 +224,45 @@ interface CellProps {
 }
 
 function Cell({ test, column, name }: CellProps): ComponentChildren {
-  const { kind, trial, first, second } = test
-  const isWanted = kind === 'fires' && column === name
-  const want = isWanted ? ' want' : ''
-  if (trial === null) {
-    const place =
-      column === first
-        ? '1st'
-        : column === second
-          ? '2nd'
-          : first === null && column === NOTHING
-            ? 'none fits'
-            : ''
-    return (
-      <div class={`cell${want}${isWanted && place !== '1st' ? ' half' : ''}`}>
-        {place === '' ? <None /> : <span class={place === '1st' ? 'strong' : ''}>{place}</span>}
-      </div>
-    )
-  }
-  const { loads, runs, others, passed } = trial
-  if (column !== name) {
-    const isTaken = others.includes(column) || (column === NOTHING && loads === 0 && others.length === 0)
-    const isWrong = isTaken && kind === 'fires'
-    return (
-      <div class={isWrong ? 'cell no' : isTaken ? 'cell ok' : 'cell'}>
-        {isTaken ? (
-          <>
-            <Shape name={isWrong ? 'broken' : 'check'} />
-            {column === NOTHING ? '' : 'loaded'}
-          </>
-        ) : (
-          <None />
-        )}
-      </div>
-    )
-  }
-  const isShaky = loads > 0 && loads < runs
-  if (kind === 'silent' && loads === 0) return <None />
-  const look = passed !== true ? 'no' : isShaky ? 'half' : 'ok'
+  const { look, shape, text } = toMark(test, column, name)
+  const want = test.kind === 'fires' && column === name ? 'want' : ''
   return (
-    <div class={`cell ${look}${want}`}>
-      <Shape name={passed === true ? 'check' : 'broken'} />
-      {loads}/{runs}
+    <div class={`cell ${look} ${want}`}>
+      {shape && <Shape name={shape} />}
+      {text ?? (
+        <span role="img" aria-label="not loaded">
+          ·
+        </span>
+      )}
     </div>
   )
 }
 
-function None(): ComponentChildren {
-  return (
-    <span class="cell" role="img" aria-label="not loaded">
-      ·
-    </span>
-  )
+interface Mark {
+  readonly look: 'ok' | 'no' | 'half' | ''
+  readonly shape?: ShapeName
+  /** Absent if the skill was not loaded. */
+  readonly text?: ComponentChildren
+}
+
+/** Says what happened to a message in the column of a skill. */
+function toMark({ kind, trial, first, second }: TestCase, column: string, name: string): Mark {
+  const isWanted = kind === 'fires' && column === name
+  if (trial === null) {
+    if (column === first) return { look: '', text: <b>1st</b> }
+    const look = isWanted ? 'half' : ''
+    if (column === second) return { look, text: '2nd' }
+    return first === null && column === NOTHING ? { look, text: 'none fits' } : { look }
+  }
+  const { loads, runs, others, passed } = trial
+  if (column !== name) {
+    const text = column === NOTHING ? '' : 'loaded'
+    const isTaken = others.includes(column) || (column === NOTHING && loads === 0 && others.length === 0)
+    if (!isTaken) return { look: '' }
+    return kind === 'fires' ? { look: 'no', shape: 'broken', text } : { look: 'ok', shape: 'check', text }
+  }
+  if (kind === 'silent' && loads === 0) return { look: '' }
+  const text = `${loads}/${runs}`
+  if (passed !== true) return { look: 'no', shape: 'broken', text }
+  return { look: loads > 0 && loads < runs ? 'half' : 'ok', shape: 'check', text }
 }

@@ -8,37 +8,32 @@ import { ChangeButton } from '../parts/change-button.tsx'
 import { describeFailure } from '../parts/describe-failure.ts'
 import { formatCount, plural } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
-import { act, isBusy, show } from '../parts/overlay.tsx'
+import { act, show } from '../parts/overlay.tsx'
 import { formatMoment } from '../parts/time.tsx'
-import { go, route } from '../route.ts'
 import { stateOf } from '../skill-state.ts'
 import { isOwn } from '../store.ts'
-import { findLive, type HistoryRecord } from './author.ts'
-import { drafts, keepDraft } from './drafts.tsx'
+import { findLive, type ShownSkill } from './author.ts'
+import { type Draft, drafts, dropDraft, editDraft, isChanged } from './drafts.tsx'
 import type { TextEditor } from './editor.ts'
 import { findingsOf, fix, isAboutText, newestText } from './fixes.ts'
 import { Markdown } from './lazy-markdown.tsx'
-import { SourceText } from './source-text.tsx'
-
-interface TextTabProps {
-  readonly row: SkillRow
-  readonly detail: SkillDetail
-  readonly records: readonly HistoryRecord[]
-}
+import { FindingText, SourceText } from './source-text.tsx'
 
 /** The source with its findings, and beside it what agents read. */
-export function TextTab({ row, detail, records }: TextTabProps): ComponentChildren {
+export function TextTab({ row, detail, records }: ShownSkill): ComponentChildren {
   const shown = useSignal<'both' | 'source' | 'rendered'>('both')
-  const isEditing = useSignal(drafts.value.has(row.target))
+  const draft = drafts.value.get(row.target)
   // Line numbers of the findings belong to the newest text.
   const isNewest = detail.refusedText !== null || detail.revision === row.revision
-  const findings = isNewest ? findingsOf(row).filter(each => isAboutText(each, row)) : []
-  const others = isNewest ? findingsOf(row).filter(each => !isAboutText(each, row)) : []
+  const { here: findings = [], elsewhere: others = [] } = Object.groupBy(
+    isNewest ? findingsOf(row) : [],
+    each => (isAboutText(each, row) ? 'here' : 'elsewhere'),
+  )
   const text = newestText(detail)
   const mayEdit = text !== null && isOwn(row) && hasOneLineEnd(text)
-  // An open editor stays, whatever arrives.
-  const mayBegin = mayEdit && isNewest
-  useLayoutEffect(() => bindKeys(mayBegin ? { e: () => (isEditing.value = true) } : {}), [mayBegin])
+  const mayBegin = mayEdit && isNewest && draft === undefined
+  const edit = mayBegin ? () => editDraft(row.target, { before: text, text }) : undefined
+  useLayoutEffect(() => bindKeys(edit ? { e: edit } : {}))
   return (
     <>
       <div class="bar-x">
@@ -68,15 +63,11 @@ export function TextTab({ row, detail, records }: TextTabProps): ComponentChildr
       )}
       <div class={`split ${shown.value}`}>
         {shown.value !== 'rendered' &&
-          (mayEdit && isEditing.value ? (
-            <Editing row={row} text={text} onDone={() => (isEditing.value = false)} />
+          // An open editor stays, whatever arrives.
+          (mayEdit && draft !== undefined ? (
+            <Editing row={row} text={text} draft={draft} findings={findings} />
           ) : (
-            <Source
-              row={row}
-              detail={detail}
-              findings={findings}
-              onEdit={mayBegin ? () => (isEditing.value = true) : undefined}
-            />
+            <Source row={row} detail={detail} findings={findings} onEdit={edit} />
           ))}
         {shown.value !== 'source' && <Rendered row={row} detail={detail} records={records} />}
       </div>
@@ -92,10 +83,8 @@ function hasOneLineEnd(text: string): boolean {
 function countFindings(findings: readonly Finding[]): string {
   const problems = findings.filter(({ severity }) => severity !== 'info').length
   const hints = findings.length - problems
-  return [
-    ...(problems > 0 ? [plural(problems, 'problem')] : []),
-    ...(hints > 0 ? [plural(hints, 'hint')] : []),
-  ].join(', ')
+  const counts = [problems > 0 && plural(problems, 'problem'), hints > 0 && plural(hints, 'hint')]
+  return counts.filter(Boolean).join(', ')
 }
 
 interface SourceProps {
@@ -129,60 +118,9 @@ function Source({ row, detail, findings, onEdit }: SourceProps): ComponentChildr
       {text === null ? (
         <p class="s m none">The text cannot be shown.</p>
       ) : (
-        <SourceText
-          text={text}
-          findings={findings}
-          renderFinding={finding => (
-            <FindingText finding={finding}>
-              {finding.edit !== undefined && onEdit !== undefined && (
-                <ChangeButton title={finding.edit.title} onClick={() => fix(row, finding)}>
-                  Fix
-                </ChangeButton>
-              )}
-            </FindingText>
-          )}
-        />
+        <SourceText text={text} findings={findings} onFix={onEdit && (finding => fix(row, finding))} />
       )}
     </div>
-  )
-}
-
-interface FindingTextProps {
-  readonly finding: Finding
-  readonly place?: string | undefined
-  readonly children?: ComponentChildren
-}
-
-function FindingText({ finding, place, children }: FindingTextProps): ComponentChildren {
-  const { severity, message, fix: advice, page, code } = finding
-  const shape = severity === 'error' ? 'broken' : severity === 'warning' ? 'warn' : 'info'
-  return (
-    <div class={`finding f-${severity}`} role="note">
-      <Shape name={shape} />
-      <p>
-        {place !== undefined && <b>{place} </b>}
-        {message}.{advice !== undefined && ` To mend it, ${advice}.`}{' '}
-        <a href={page} target="_blank" rel="noopener noreferrer" title={code}>
-          Why
-        </a>
-      </p>
-      {children}
-    </div>
-  )
-}
-
-/** Renders a finding into the editor, which has no parts of Preact. */
-function renderFinding(place: HTMLElement, finding: Finding, onFix: () => void): void {
-  const { edit } = finding
-  render(
-    <FindingText finding={finding}>
-      {edit !== undefined && (
-        <button type="button" class="btn sm" title={edit.title} onClick={onFix}>
-          Fix
-        </button>
-      )}
-    </FindingText>,
-    place,
   )
 }
 
@@ -190,97 +128,87 @@ interface EditingProps {
   readonly row: SkillRow
   /** The text on the disk. */
   readonly text: string
-  readonly onDone: () => void
+  readonly draft: Draft
+  /** Findings in the text on the disk. */
+  readonly findings: readonly Finding[]
 }
 
 const PAUSE_MS = 250
 
 /** Edits the SKILL.md in place. Checks the text after each pause in the typing. */
-function Editing({ row, text, onDone }: EditingProps): ComponentChildren {
-  const { target } = row
+function Editing({ row, text, draft, findings }: EditingProps): ComponentChildren {
+  const { target, name } = row
   const place = useRef<HTMLDivElement>(null)
-  const editor = useRef<TextEditor | undefined>(undefined)
-  const draft = drafts.value.get(target)
-  const typed = useSignal(draft?.text ?? text)
-  const found = useSignal<readonly Finding[]>(findingsOf(row).filter(each => isAboutText(each, row)))
-  /** The text that the edit began with, or that was saved last. */
-  const base = useRef(draft?.before ?? text)
-
-  const keep = (): void => {
-    const isSaved = typed.value === base.current
-    keepDraft(target, isSaved ? undefined : { before: base.current, text: typed.value })
-  }
+  const last = useRef(draft)
+  last.current = draft
+  const found = useSignal(findings)
+  const close = (): void => dropDraft(target)
   const save = (): void => {
-    const [before, after] = [base.current, typed.value]
-    if (isBusy.value || before === after) return
+    const { before, text: after } = drafts.value.get(target) ?? draft
+    if (before === after) return
     act(async () => {
       const saved = await client.save(target, before, after)
-      base.current = after
-      keep()
       // What was typed in the meantime stays in the editor.
-      if (typed.value === after) onDone()
+      if (drafts.value.get(target)?.text === after) close()
+      else if (drafts.value.has(target)) editDraft(target, { before: after })
       return {
-        text: `Saved. ${row.name} is ${stateOf(saved).phrase}.`,
+        text: `Saved. ${name} is ${stateOf(saved).phrase}.`,
         undo: () => client.save(target, after, before),
       }
     })
   }
-  const close = (): void => {
-    keepDraft(target, undefined)
-    onDone()
-  }
 
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
+    let editor: TextEditor | undefined
     let isOpen = true
-    const check = async (): Promise<void> => {
-      const asked = typed.value
+    const check = async (asked: string): Promise<void> => {
       try {
         const { findings } = await client.check(target, asked)
-        if (!isOpen || asked !== typed.value) return
+        if (!isOpen || asked !== drafts.value.get(target)?.text) return
         found.value = findings.filter(each => isAboutText(each, row))
-        editor.current?.show(found.value, asked)
+        editor?.show(found.value, asked)
       } catch (thrown) {
         show({ text: describeFailure(thrown), isFailure: true })
       }
     }
-    const onType = (next: string): void => {
-      typed.value = next
-      keep()
+    const onType = (typed: string): void => {
+      editDraft(target, { text: typed })
       clearTimeout(timer)
-      timer = setTimeout(() => void check(), PAUSE_MS)
+      timer = setTimeout(() => void check(typed), PAUSE_MS)
     }
     void import('./editor.ts').then(({ openTextEditor }) => {
       if (!isOpen || place.current === null) return
-      editor.current = openTextEditor(place.current, {
-        text: typed.value,
-        label: `SKILL.md of ${row.name}`,
+      editor = openTextEditor(place.current, {
+        text: draft.text,
+        label: `SKILL.md of ${name}`,
         onType,
-        onSave: () => save(),
-        renderFinding,
+        onSave: save,
+        renderFinding: (at, finding, onFix) => render(<FindingText finding={finding} onFix={onFix} />, at),
       })
-      void check()
+      void check(draft.text)
     })
     return () => {
       isOpen = false
       clearTimeout(timer)
-      editor.current?.close()
+      editor?.close()
+      // The cleanup comes late, when the person may have begun another edit.
+      if (!isChanged(last.current) && drafts.value.get(target) === last.current) close()
     }
   }, [])
 
-  const errors = found.value.filter(({ severity }) => severity === 'error')
-  const isChanged = typed.value !== base.current
+  const error = found.value.find(({ severity }) => severity === 'error')
   const state =
-    errors[0] === undefined
+    error === undefined
       ? countFindings(found.value) || 'No problems'
-      : `Broken at line ${errors[0].line ?? 1}. Saving keeps the last good text live`
+      : `Broken at line ${error.line ?? 1}. Saving keeps the last good text live`
   return (
     <div class="card">
       <header>
         <b>Source</b>
-        <span class="m cut">{isChanged ? 'not saved' : 'edit in place'}</span>
+        <span class="m cut">{isChanged(draft) ? 'not saved' : 'edit in place'}</span>
       </header>
-      {base.current !== text && (
+      {draft.before !== text && (
         <p class="note warn" role="status">
           <Shape name="warn" />
           <span>The file has changed on the disk since this edit began.</span>
@@ -293,9 +221,9 @@ function Editing({ row, text, onDone }: EditingProps): ComponentChildren {
       <div class="foot stick">
         <span class="grow m">{state}.</span>
         <button type="button" class="btn sm bare" onClick={close}>
-          {isChanged ? 'Undo edits' : 'Close'}
+          {isChanged(draft) ? 'Undo edits' : 'Close'}
         </button>
-        <ChangeButton class="btn sm primary" disabled={!isChanged} onClick={save}>
+        <ChangeButton class="btn sm primary" disabled={!isChanged(draft)} onClick={save}>
           Save <kbd>Ctrl S</kbd>
         </ChangeButton>
       </div>
@@ -303,41 +231,21 @@ function Editing({ row, text, onDone }: EditingProps): ComponentChildren {
   )
 }
 
-interface RenderedProps {
-  readonly row: SkillRow
-  readonly detail: SkillDetail
-  readonly records: readonly HistoryRecord[]
-}
-
-function Rendered({ row, detail, records }: RenderedProps): ComponentChildren {
+function Rendered({ row, detail, records }: ShownSkill): ComponentChildren {
   const { serving, tokens, visibility } = row
   const live = findLive(records, serving)
   const isLive = detail.revision !== null && detail.revision === serving
-  const paths = new Set(detail.files.map(({ path }) => path))
   return (
     <div class="card prose-card">
       <header>
         <Shape name={isLive ? 'live' : 'quiet'} />
         <b>{isLive ? 'What agents read' : 'No agent reads this'}</b>
-        <span class="m cut">
-          {isLive && live !== undefined && `live since ${formatMoment(new Date(live.at))}`}
-        </span>
+        <span class="m cut">{isLive && live !== undefined && `live since ${formatMoment(live.at)}`}</span>
       </header>
       {detail.body === null ? (
         <p class="s m none">There is no readable text.</p>
       ) : (
-        <Markdown
-          text={detail.body}
-          paths={paths}
-          onFile={path =>
-            go({
-              ...route.value,
-              chosen: row.target,
-              tab: 'files',
-              query: { ...route.value.query, file: path },
-            })
-          }
-        />
+        <Markdown text={detail.body} paths={detail.files.map(({ path }) => path)} />
       )}
       {visibility === 'listed' && tokens !== null && (
         <div class="listed">

@@ -8,7 +8,7 @@ import { Card } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { Shape } from '../parts/icons.tsx'
 import { act } from '../parts/overlay.tsx'
-import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
+import { useValue } from '../parts/use-loaded.ts'
 import { toHash } from '../route.ts'
 import { connection, status } from '../store.ts'
 import { ChatTurnView } from './chat-turn.tsx'
@@ -23,49 +23,47 @@ interface TryCardProps {
 /** Sends messages to the model in a conversation beside the skill, and says which skill was loaded. */
 export function TryCard({ row, examples }: TryCardProps): ComponentChildren {
   const { name } = row
-  const chat = chatOf(name)
+  const { id, turns, stop } = chatOf(name)
   const { model = '' } = status.value ?? {}
   const asks =
     model === 'offline' ? 'asks the offline model; start dev with --model for a real one' : `asks ${model}`
-  const isRunning = chat.stop !== undefined
-  const send = (question: string, isInvoked = false): void => void ask(name, { question, isInvoked })
   return (
     <Card title="Try a message" side={<span class="r m">{asks}</span>}>
       <div class="try">
-        {chat.turns.length > 0 && (
-          <div role="log" aria-label="Conversation" aria-busy={isRunning}>
-            {chat.turns.map((turn, index) => {
-              const isLast = index === chat.turns.length - 1
+        {turns.length > 0 && (
+          <div role="log" aria-label="Conversation" aria-busy={stop !== undefined}>
+            {turns.map((turn, index) => {
+              const isRunning = stop !== undefined && index === turns.length - 1
               return (
                 <div key={index} class="turn">
-                  <ChatTurnView name={name} turn={turn} isRunning={isRunning && isLast} />
-                  {!(isRunning && isLast) && <Outcome row={row} turn={turn} />}
+                  <ChatTurnView name={name} turn={turn} isRunning={isRunning} />
+                  {!isRunning && <Outcome name={name} turn={turn} />}
                 </div>
               )
             })}
           </div>
         )}
-        <Question row={row} isRunning={isRunning} onSend={send} onStop={() => chat.stop?.()} />
+        <Question row={row} stop={stop} />
         <div class="bar-x">
           {examples.map(each => (
             <button
               key={each}
               type="button"
               class="chip"
-              disabled={isRunning || connection.value !== 'live'}
-              onClick={() => send(each)}
+              disabled={stop !== undefined || connection.value !== 'live'}
+              onClick={() => void ask(name, each)}
             >
               <span class="cut">{each}</span>
             </button>
           ))}
-          {chat.turns.length > 0 && (
+          {turns.length > 0 && (
             <button type="button" class="btn sm bare" onClick={() => startOver(name)}>
               New conversation
             </button>
           )}
         </div>
-        {chat.id !== undefined && (
-          <a class="s" href={toHash({ view: 'agents', chosen: chat.id })}>
+        {id !== undefined && (
+          <a class="s" href={toHash({ view: 'agents', chosen: id })}>
             Exact prompt, notices and tokens
           </a>
         )}
@@ -76,41 +74,33 @@ export function TryCard({ row, examples }: TryCardProps): ComponentChildren {
 
 interface QuestionProps {
   readonly row: SkillRow
-  readonly isRunning: boolean
-  readonly onSend: (question: string, isInvoked: boolean) => void
-  readonly onStop: () => void
+  /** Stops the answer that is being written. Absent if there is none. */
+  readonly stop: (() => void) | undefined
 }
 
-function Question({ row, isRunning, onSend, onStop }: QuestionProps): ComponentChildren {
+function Question({ row: { name, visibility }, stop }: QuestionProps): ComponentChildren {
   const question = useSignal('')
-  const isInvoked = useSignal(row.visibility === 'hidden')
+  const isInvoked = useSignal(visibility === 'hidden')
   const box = useRef<HTMLTextAreaElement>(null)
-  const canSend = !isRunning && (isInvoked.value || question.value.trim() !== '')
-  const send = (): void => {
+  const canSend = stop === undefined && (isInvoked.value || question.value.trim() !== '')
+  const send = (event: Event): void => {
+    event.preventDefault()
     if (!canSend) return
-    onSend(question.value.trim(), isInvoked.value)
+    void ask(name, question.value.trim(), isInvoked.value)
     question.value = ''
     box.current?.focus()
   }
   const onKeyDown = (event: KeyboardEvent): void => {
     // While an input method composes a character, Enter and Esc belong to the input method.
     if (event.isComposing) return
-    if (event.key === 'Enter' && !event.shiftKey) {
-      event.preventDefault()
-      send()
-    } else if (event.key === 'Escape' && isRunning) {
+    if (event.key === 'Enter' && !event.shiftKey) send(event)
+    else if (event.key === 'Escape' && stop !== undefined) {
       event.stopPropagation()
-      onStop()
+      stop()
     }
   }
   return (
-    <form
-      class="bar-x ask"
-      onSubmit={event => {
-        event.preventDefault()
-        send()
-      }}
-    >
+    <form class="bar-x ask" onSubmit={send}>
       <textarea
         class="field grow"
         aria-label="Message"
@@ -127,39 +117,38 @@ function Question({ row, isRunning, onSend, onStop }: QuestionProps): ComponentC
           checked={isInvoked.value}
           onChange={event => (isInvoked.value = event.currentTarget.checked)}
         />
-        as <code>/{row.name}</code>
+        as <code>/{name}</code>
       </label>
-      {isRunning ? (
-        <button type="button" class="btn" onClick={onStop}>
-          Cancel
-        </button>
-      ) : (
+      {stop === undefined ? (
         <ChangeButton class="btn primary" type="submit" disabled={!canSend}>
           Send <kbd>↵</kbd>
         </ChangeButton>
+      ) : (
+        <button type="button" class="btn" onClick={stop}>
+          Cancel
+        </button>
       )}
     </form>
   )
 }
 
 interface OutcomeProps {
-  readonly row: SkillRow
+  readonly name: string
   readonly turn: ChatTurn
 }
 
 /** Says which skill a message loaded and which were close, and offers to keep the message as a test. */
-function Outcome({ row, turn }: OutcomeProps): ComponentChildren {
-  const { name } = row
+function Outcome({ name, turn }: OutcomeProps): ComponentChildren {
   const { question, isInvoked, events } = turn
   const isAsked = question !== '' && !isInvoked
-  const ranked = useLoaded(isAsked ? () => client.rank(question) : undefined, [question, isAsked])
+  const ranked = useValue(isAsked ? () => client.rank(question) : undefined, [question, isAsked])
   const loaded = events.flatMap(event => {
     if (event.kind === 'skill-invoked') return event.name
-    const asked =
-      event.kind === 'tool-call' && event.name === 'skill' ? (event.input as { name?: unknown }) : undefined
-    return typeof asked?.name === 'string' ? asked.name : []
+    if (event.kind !== 'tool-call' || event.name !== 'skill') return []
+    const { name: asked }: { readonly name?: unknown } = Object(event.input)
+    return typeof asked === 'string' ? asked : []
   })
-  const near = (loadedValue(ranked)?.skills ?? []).filter(each => !loaded.includes(each)).slice(0, 2)
+  const near = (ranked?.skills ?? []).filter(each => !loaded.includes(each)).slice(0, 2)
   const makeTest = (kind: 'fires' | 'silent') => (): void =>
     act(async () => ({
       text: `Written to ${(await client.addTest({ skill: name, kind, message: question })).path}.`,

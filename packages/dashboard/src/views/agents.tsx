@@ -8,21 +8,25 @@ import {
   lastSeenAt,
   listNames,
   listPending,
+  STEP,
   titleOf,
 } from '../client-groups.ts'
-import { Card, Folded, ScrolledTable } from '../parts/card.tsx'
-import { Chips } from '../parts/chips.tsx'
+import { Card, Folded, RowGroup, Table } from '../parts/card.tsx'
+import { Chips, type Filters } from '../parts/chips.tsx'
 import { formatCount, plural, shortDigest } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
 import { Ago } from '../parts/time.tsx'
 import { useValue } from '../parts/use-loaded.ts'
-import { route, toHash, toSkill } from '../route.ts'
+import { chosenIn, route, toHash, toSkill } from '../route.ts'
 import { ExactPrompt } from '../skill/exact-prompt.tsx'
 import { describeUsage } from '../skill/token-usage.ts'
 import { sessions, status } from '../store.ts'
 
-const FILTERS = { all: 'All', told: 'Not yet told', cache: 'Cache lost' } as const
-type Filter = keyof typeof FILTERS
+const FILTERS: Filters<SessionInfo> = {
+  '': ['All', () => true],
+  told: ['Not yet told', ({ pending }) => pending !== null],
+  cache: ['Cache lost', session => findLoss(session) !== undefined],
+}
 const COLUMNS = ['Conversation', 'What it knows', 'Skills loaded', 'Cache', 'Last step']
 
 /** Which conversation knows what, what it will hear, and whether its cache was kept. */
@@ -41,7 +45,7 @@ export function AgentsView(): ComponentChildren {
       </p>
       {length > 0 && (
         <div class={one === undefined ? '' : 'agents'}>
-          <Conversations chosen={one?.id} />
+          <Conversations />
           {one !== undefined && <Conversation key={one.id} session={one} />}
         </div>
       )}
@@ -57,14 +61,12 @@ function Lead(): ComponentChildren {
         <code>stoke mcp install claude-code</code> connects Claude Code, and other clients in the same way.
       </>
     )
-  if (pending === 0) return 'All conversations are up to date.'
-  const about = listPending(sessions.value)
-  return `${plural(pending, 'conversation hears', 'conversations hear')} about ${about} at the next step. Nothing has to restart.`
-}
-
-function isIn(session: SessionInfo, filter: Filter): boolean {
-  if (filter === 'told') return session.pending !== null
-  return filter === 'all' || findLoss(session) !== undefined
+  const hear = plural(pending, 'conversation hears', 'conversations hear')
+  const state =
+    pending === 0
+      ? 'All conversations are up to date.'
+      : `${hear} about ${listPending(sessions.value)} at the next step. Nothing has to restart.`
+  return `${state} ${STEP} If the cache is kept, the provider's prompt cache still matches, so the step is cheap.`
 }
 
 function isKept({ calls }: Turn): boolean {
@@ -76,131 +78,53 @@ function findLoss({ turns }: SessionInfo): number | undefined {
   return turns.findLast(turn => !isKept(turn))?.turn
 }
 
-function Conversations({ chosen }: { readonly chosen: string | undefined }): ComponentChildren {
-  const { show } = route.value.query
-  const filter = show !== undefined && Object.hasOwn(FILTERS, show) ? (show as Filter) : 'all'
-  const chips = (Object.keys(FILTERS) as Filter[]).map(
-    each =>
-      [
-        each === 'all' ? '' : each,
-        FILTERS[each],
-        sessions.value.filter(session => isIn(session, each)).length,
-      ] as const,
-  )
+function Conversations(): ComponentChildren {
+  const [show, [, keeps]] = chosenIn(FILTERS, 'show')
   return (
-    <Card
-      title="Conversations"
-      side={
-        <div class="r bar-x">
-          <Chips chips={chips} chosen={filter === 'all' ? '' : filter} />
-        </div>
-      }
-    >
-      <ScrolledTable label="Table of conversations" look="cards">
-        <thead>
-          <tr>
-            {COLUMNS.map(each => (
-              <th key={each} scope="col">
-                {each}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {groups.value.map(group => (
-            <GroupRows key={group.key} group={group} filter={filter} chosen={chosen} />
-          ))}
-        </tbody>
-      </ScrolledTable>
+    <Card title="Conversations" side={<Chips filters={FILTERS} items={sessions.value} />}>
+      <Table label="Table of conversations" look="cards" columns={COLUMNS}>
+        {groups.value.map(group => {
+          // A client without conversations has one row.
+          const shown = group.sessions.length > 0 || show !== '' ? group.sessions.filter(keeps) : [undefined]
+          const title = [<b key="name">{group.name}</b>, ` ${group.version}`]
+          return (
+            shown.length > 0 && (
+              <RowGroup key={group.key} title={title} width={COLUMNS.length}>
+                {shown.map(session => (
+                  <Row key={session?.id} group={group} session={session} />
+                ))}
+              </RowGroup>
+            )
+          )
+        })}
+      </Table>
     </Card>
   )
 }
 
-interface GroupRowsProps {
-  readonly group: ClientGroup
-  readonly filter: Filter
-  readonly chosen: string | undefined
-}
-
-function GroupRows({ group, filter, chosen }: GroupRowsProps): ComponentChildren {
-  const { name, version, sessions: own, loaded, lastAt } = group
-  const shown = own.filter(session => isIn(session, filter))
-  if (shown.length === 0 && (own.length > 0 || filter !== 'all')) return null
-  return (
-    <>
-      <tr>
-        <th class="grp" colSpan={COLUMNS.length} scope="colgroup">
-          <b>{name}</b> {version}
-        </th>
-      </tr>
-      {own.length === 0 && (
-        <Row title={name} knows="Reads fresh text at each request" loaded={loaded} lastAt={lastAt} />
-      )}
-      {shown.map(session => (
-        <SessionRow key={session.id} session={session} isChosen={session.id === chosen} />
-      ))}
-    </>
-  )
-}
-
-interface SessionRowProps {
-  readonly session: SessionInfo
-  readonly isChosen: boolean
-}
-
-function SessionRow({ session, isChosen }: SessionRowProps): ComponentChildren {
-  const { id, pending, loaded, turns } = session
-  const loss = findLoss(session)
-  const isReported = turns.some(({ calls }) => calls.length > 0)
-  const cache = (
-    <span class="sline">
-      <Shape name={loss === undefined ? 'check' : 'warn'} />
-      {loss === undefined ? 'kept' : `lost at step ${loss}`}
-    </span>
-  )
-  return (
-    <Row
-      isChosen={isChosen}
-      isWaiting={pending !== null}
-      title={<a href={toHash({ ...route.value, chosen: id })}>{titleOf(session)}</a>}
-      knows={
-        pending === null
-          ? 'Up to date'
-          : `Hears about ${listNames(pending.about)} at its next step, +${formatCount(pending.tokens)} tokens`
-      }
-      loaded={loaded.map(({ name }) => name)}
-      cache={isReported && cache}
-      lastAt={lastSeenAt(session)}
-    />
-  )
-}
-
 interface RowProps {
-  readonly isChosen?: boolean
-  readonly isWaiting?: boolean
-  readonly title: ComponentChildren
-  readonly knows: string
-  readonly loaded: readonly string[]
-  readonly cache?: ComponentChildren
-  readonly lastAt: string | undefined
+  readonly group: ClientGroup
+  readonly session: SessionInfo | undefined
 }
 
-function Row({
-  isChosen = false,
-  isWaiting = false,
-  title,
-  knows,
-  loaded,
-  cache,
-  lastAt,
-}: RowProps): ComponentChildren {
+function Row({ group, session }: RowProps): ComponentChildren {
+  const loaded = session === undefined ? group.loaded : session.loaded.map(({ name }) => name)
+  const lastAt = session === undefined ? group.lastAt : lastSeenAt(session)
+  const isReported = session?.turns.some(({ calls }) => calls.length > 0) === true
+  const loss = session && findLoss(session)
   return (
-    <tr class={isChosen ? 'chosen' : ''}>
-      <th scope="row">{title}</th>
+    <tr class={session !== undefined && session.id === route.value.chosen ? 'chosen' : ''}>
+      <th scope="row">
+        {session === undefined ? (
+          group.name
+        ) : (
+          <a href={toHash({ ...route.value, chosen: session.id })}>{titleOf(session)}</a>
+        )}
+      </th>
       <td data-l="Knows">
         <span class="sline">
-          <Shape name={isWaiting ? 'wait' : 'live'} />
-          {knows}
+          <Shape name={session?.pending ? 'wait' : 'live'} />
+          {describeKnown(session)}
         </span>
       </td>
       <td data-l="Loaded">
@@ -211,12 +135,28 @@ function Row({
           </a>
         ))}
       </td>
-      <td data-l="Cache">{cache || <span class="m">not reported</span>}</td>
+      <td data-l="Cache">
+        {isReported ? (
+          <span class="sline">
+            <Shape name={loss === undefined ? 'check' : 'warn'} />
+            {loss === undefined ? 'kept' : `lost at step ${loss}`}
+          </span>
+        ) : (
+          <span class="m">not reported</span>
+        )}
+      </td>
       <td data-l="Last step" class="m nw">
         {lastAt !== undefined && <Ago at={lastAt} />}
       </td>
     </tr>
   )
+}
+
+function describeKnown(session: SessionInfo | undefined): string {
+  if (session === undefined) return 'Reads fresh text at each request'
+  const { pending } = session
+  if (pending === null) return 'Up to date'
+  return `Hears about ${listNames(pending.about)} at its next step, +${formatCount(pending.tokens)} tokens`
 }
 
 /** One conversation: what it will hear, and its steps. */

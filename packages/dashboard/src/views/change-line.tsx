@@ -8,22 +8,23 @@ import { Ago } from '../parts/time.tsx'
 import { useValue } from '../parts/use-loaded.ts'
 import { toSkill } from '../route.ts'
 import { type HistoryRecord, nameAuthor } from '../skill/author.ts'
+import { describeStay } from '../skill-state.ts'
 import { findRow } from '../store.ts'
 import { type ChangeItem, describeReach } from './change-items.ts'
 
-/** Renders one change as a sentence. The children follow it. */
-export function ChangeLine({
-  item,
-  children,
-}: {
+interface ChangeLineProps {
   readonly item: ChangeItem
+  /** Follows the sentence. */
   readonly children?: ComponentChildren
-}): ComponentChildren {
+}
+
+/** Renders one change as a sentence. */
+export function ChangeLine({ item, children }: ChangeLineProps): ComponentChildren {
   const { what, entry } = item
-  const isBroken = what.kind === 'problem' && what.problem.status === 'broken'
+  const problem = what.kind === 'problem' ? what.problem.status : undefined
   return (
     <li>
-      <Shape name={isBroken ? 'broken' : what.kind === 'problem' ? 'wait' : 'live'} />
+      <Shape name={problem === 'broken' ? 'broken' : problem === undefined ? 'live' : 'wait'} />
       <p>
         <Sentence item={item} />
       </p>
@@ -37,27 +38,27 @@ function Sentence({ item: { what, entry } }: { readonly item: ChangeItem }): Com
   if (what.kind === 'change') return <Change entry={entry} change={what.change} />
   if (what.kind === 'many') return `${what.count} skills changed: ${listNames(what.names)}.`
   const name = what.kind === 'fixed' ? what.name : what.problem.name
-  const link = <a href={toSkill(findRow(name)?.target ?? name)}>{name}</a>
+  const row = findRow(name)
+  const link = <a href={toSkill(row?.target ?? name)}>{name}</a>
   if (what.kind === 'fixed') return <>{link} is fixed.</>
   const { status, message, serving } = what.problem
-  const stays = serving === null ? 'Nothing is live.' : 'The text before it stays live.'
+  const stays = <span class="to">{describeStay(serving)}</span>
   if (status === 'broken')
     return (
       <>
-        A save of {link} is broken: {message}. <span class="to">{stays}</span>
+        A save of {link} is broken: {message}. {stays}
       </>
     )
   if (status === 'rejected')
     return (
       <>
-        A newer text of {link} is rejected. <span class="to">{stays}</span>
+        A newer text of {link} is rejected. {stays}
       </>
     )
-  const waits = findRow(name)?.status === 'pending'
+  const waits = row?.status === 'pending' ? 'It waits for you; no agent has it.' : 'It waited for a decision.'
   return (
     <>
-      {link} changed at its source.{' '}
-      <span class="to">{waits ? 'It waits for you; no agent has it.' : 'It waited for a decision.'}</span>
+      {link} changed at its source. <span class="to">{waits}</span>
     </>
   )
 }
@@ -81,17 +82,12 @@ function Change({ entry, change: { kind, name, from, to } }: ChangeProps): Compo
   const diff = useValue(of && (() => client.diff(target, of)), [target, from, to])
   const history = useValue(to === null ? undefined : () => client.history(target), [target, to])
   const record = history?.records.find(({ revision }) => revision === to)
-  const known = record && DECISIONS[record.cause]
-  const verb = known ?? (kind === 'modified' ? 'changed' : kind)
+  const verb = (record && DECISIONS[record.cause]) ?? (kind === 'modified' ? 'changed' : kind)
   return (
     <>
       {record === undefined ? `The folder was ${verb}:` : `${nameAuthor(record)} ${verb}`}{' '}
       <a href={toSkill(target)}>{name}</a>
-      {diff !== undefined && diff.texts.length > 0 && (
-        <>
-          : <ChangeText diff={diff} />
-        </>
-      )}{' '}
+      <ChangeText diff={diff} />{' '}
       <span class="to">
         {entry.detectedMs !== null && `Live after ${entry.detectedMs} ms. `}
         {describeReach(entry, name)}

@@ -1,18 +1,18 @@
-import { useSignal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { FleetList } from 'skillstoke/client'
 import { client } from '../client.ts'
 import { Answer } from '../parts/answer.tsx'
-import { Card, ScrolledTable } from '../parts/card.tsx'
+import { Card, Table } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
-import { Chips } from '../parts/chips.tsx'
+import { Chips, type Filters } from '../parts/chips.tsx'
 import { plural, shortDigest } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
 import { act, question } from '../parts/overlay.tsx'
 import { Ago, formatMoment } from '../parts/time.tsx'
 import { useLoaded, useValue } from '../parts/use-loaded.ts'
-import { route } from '../route.ts'
+import { chosenIn } from '../route.ts'
 
 type Fleet = FleetList['fleets'][number]
 type Report = NonNullable<Fleet['report']>
@@ -23,11 +23,12 @@ const REFRESH_MS = 2_000
 const MAX_ROWS = 100
 const MAX_RELEASES = 20
 
+const round = signal(0)
+const askAgain = (): void => void round.value++
+
 /** The fleets that the server follows: who has which version, and what was published. */
 export function FleetView(): ComponentChildren {
-  const round = useSignal(0)
   const asked = useLoaded(() => client.fleet(), [round.value])
-  const askAgain = (): void => void round.value++
   // Asks again only after an answer, because servers that are away answer late.
   useEffect(() => {
     const timer = setTimeout(askAgain, REFRESH_MS)
@@ -40,7 +41,7 @@ export function FleetView(): ComponentChildren {
           fleets.length === 0 ? (
             <h1>This server follows no fleet</h1>
           ) : (
-            fleets.map(fleet => <FleetSection key={fleet.label} fleet={fleet} onChange={askAgain} />)
+            fleets.map(fleet => <FleetSection key={fleet.label} fleet={fleet} />)
           )
         }
       </Answer>
@@ -48,13 +49,7 @@ export function FleetView(): ComponentChildren {
   )
 }
 
-interface FleetProps {
-  readonly fleet: Fleet
-  /** Called after a change, so that the newest state is shown at once. */
-  readonly onChange: () => void
-}
-
-function FleetSection({ fleet, onChange }: FleetProps): ComponentChildren {
+function FleetSection({ fleet }: { readonly fleet: Fleet }): ComponentChildren {
   const { label, channel, servers, failure } = fleet
   const last = useRef<{ readonly report: Report; readonly at: Date } | null>(null)
   if (fleet.report !== null) last.current = { report: fleet.report, at: new Date() }
@@ -77,7 +72,7 @@ function FleetSection({ fleet, onChange }: FleetProps): ComponentChildren {
       )}
       {report !== undefined && (
         <div class="stack">
-          <Matrix report={report} label={label} onChange={onChange} />
+          <Matrix report={report} label={label} />
           <Releases report={report} />
         </div>
       )}
@@ -95,87 +90,69 @@ function describeFleet({ agents, counts, skills }: Report): string {
   return `${counts.current} of ${plural(all, 'agent')} have every newest version`
 }
 
-/** Returns the revision that an agent serves instead of the published one; `undefined` if it serves that one. */
+/** Returns the revision that an agent serves instead of the published one; `undefined` if it names none. */
 function differenceOf(agent: FleetAgent, { name }: Published): string | null | undefined {
   return agent.differs?.find(({ skill }) => skill === name)?.revision
 }
 
-/** Agents name at most this many differences. */
-const MAX_DIFFERS = 50
+/** How an agent stands to one skill: the look of its cell, the shape, and the words. */
+const STANDINGS = {
+  newest: ['ok', 'check', ''],
+  held: ['no', 'wait', 'waits for approval'],
+  differs: ['old', 'warn', 'differs'],
+  stale: ['off', 'quiet', 'no contact'],
+  unknown: ['off', 'quiet', 'did not say'],
+} as const
 
-/** Whether an agent serves the published revision; `undefined` if it did not say. */
-function hasNewest(agent: FleetAgent, skill: Published): boolean | undefined {
-  if (differenceOf(agent, skill) !== undefined) return false
-  if (agent.state === 'current') return true
-  const isWhole = agent.differs !== undefined && agent.differs.length < MAX_DIFFERS
-  return agent.state !== 'stale' && isWhole ? true : undefined
+function standingOf(agent: FleetAgent, skill: Published): keyof typeof STANDINGS {
+  if (agent.state === 'stale') return 'stale'
+  if (differenceOf(agent, skill) === undefined) return agent.namesAllDifferences ? 'newest' : 'unknown'
+  return agent.state === 'held' ? 'held' : 'differs'
 }
 
-interface MatrixProps {
-  readonly report: Report
+interface ReportProps {
+  /** Label of the fleet. */
   readonly label: string
-  readonly onChange: () => void
+  readonly report: Report
 }
 
-function Matrix({ report, label, onChange }: MatrixProps): ComponentChildren {
+function Matrix({ label, report }: ReportProps): ComponentChildren {
   const { agents, skills } = report
-  const isAll = route.value.query['show'] === 'all'
-  const differing = skills.filter(skill => agents.some(agent => differenceOf(agent, skill) !== undefined))
-  const shown = isAll || differing.length === 0 ? skills : differing
+  const isDiffering = (skill: Published): boolean =>
+    agents.some(agent => differenceOf(agent, skill) !== undefined)
+  const filters: Filters<Published> = { '': ['Differs', isDiffering], all: ['All', () => true] }
+  const differing = skills.filter(chosenIn(filters, 'show')[1][1])
+  const canFilter = skills.some(isDiffering)
   return (
-    <Card
-      title="Who has what"
-      side={
-        differing.length > 0 && (
-          <div class="r bar-x">
-            <Chips
-              chips={[
-                ['', 'Differs', differing.length],
-                ['all', 'All', skills.length],
-              ]}
-              chosen={isAll ? 'all' : ''}
-            />
-          </div>
-        )
-      }
-    >
-      <ScrolledTable label="Skills by agent" look="fleet">
-        <thead>
-          <tr>
-            <th scope="col">Skill, version</th>
-            {agents.map(({ host, agent }) => (
-              <th key={`${host} ${agent}`} scope="col">
-                {host}
-                <br />
-                {agent}
-              </th>
-            ))}
-            <td />
-          </tr>
-        </thead>
+    <Card title="Who has what" side={canFilter && <Chips filters={filters} items={skills} />}>
+      <Table
+        label="Skills by agent"
+        look="fleet"
+        columns={[
+          'Skill, version, released',
+          ...agents.map(({ host, agent }) => (
+            <>
+              {host}
+              <br />
+              {agent}
+            </>
+          )),
+          undefined,
+        ]}
+      >
         <tbody>
-          {shown.slice(0, MAX_ROWS).map(skill => (
-            <SkillLine key={skill.name} skill={skill} report={report} label={label} onChange={onChange} />
+          {(canFilter ? differing : skills).slice(0, MAX_ROWS).map(skill => (
+            <SkillLine key={skill.name} skill={skill} report={report} label={label} />
           ))}
         </tbody>
-      </ScrolledTable>
-      <div class="foot">
-        {KEYS.map(([look, words]) => (
-          <span key={look} class="key m xs">
-            <span class={`cell ${look}`} />
-            {words}
-          </span>
-        ))}
-      </div>
+      </Table>
       {agents
-        .filter(({ errors, staleSince }) => errors.length > 0 || staleSince !== undefined)
-        .map(({ host, agent, errors, staleSince }) => (
+        .filter(({ errors }) => errors.length > 0)
+        .map(({ host, agent, errors }) => (
           <p key={`${host} ${agent}`} class="foot">
             <b>
               {agent} on {host}
             </b>
-            {staleSince !== undefined && <span>has no contact since</span>}
-            {staleSince !== undefined && <Ago at={staleSince} />}
             <span>{errors.join('; ')}</span>
           </p>
         ))}
@@ -183,38 +160,40 @@ function Matrix({ report, label, onChange }: MatrixProps): ComponentChildren {
   )
 }
 
-const KEYS = [
-  ['ok', 'has the version'],
-  ['no', 'waits for approval'],
-  ['old', 'differs'],
-  ['off', 'no contact'],
-] as const
-
-function SkillLine({
-  skill,
-  report,
-  label,
-  onChange,
-}: MatrixProps & { readonly skill: Published }): ComponentChildren {
-  const { name, version } = skill
+function SkillLine({ skill, report, label }: ReportProps & { readonly skill: Published }): ComponentChildren {
+  const { name, version, at } = skill
   const isSame = report.agents.every(agent => differenceOf(agent, skill) === undefined)
   const ask = isSame ? undefined : () => client.fleetVersions(label, name)
   const versions = useValue(ask, [label, name, version, isSame])?.versions
-  const numberOf = (revision: string): string =>
-    String(versions?.find(each => each.revision === revision)?.version ?? shortDigest(revision).slice(0, 4))
   return (
     <tr>
       <th scope="row">
-        {name} <span class="m xs">{version}</span>
+        {name} {version}
+        <span class="m xs">
+          , <Ago at={at} />
+        </span>
       </th>
       {report.agents.map(agent => {
-        const [look, shape, served, words] = toCell(agent, skill, numberOf)
+        const [look, shape, words] = STANDINGS[standingOf(agent, skill)]
+        const revision = differenceOf(agent, skill)
+        const served = versions?.find(each => each.revision === revision)?.version
         return (
           <td key={`${agent.host} ${agent.agent}`}>
-            <div class={`cell ${look}`} title={words}>
+            <div class={`cell ${look}`}>
               <Shape name={shape} />
-              {served}
+              {look === 'ok' && version}
+              {revision && (served ?? shortDigest(revision).slice(0, 4))}
+              {revision === null && 'none'}
             </div>
+            <span class="m xs">
+              {words}
+              {look === 'off' && agent.staleSince !== undefined && (
+                <>
+                  {' since '}
+                  <Ago at={agent.staleSince} />
+                </>
+              )}
+            </span>
           </td>
         )
       })}
@@ -223,7 +202,7 @@ function SkillLine({
           <ChangeButton
             class="btn sm bare danger"
             label={`Roll back ${name}…`}
-            onClick={() => askRollback(label, skill, report, onChange)}
+            onClick={() => askRollback(label, skill, report)}
           >
             Roll back…
           </ChangeButton>
@@ -233,24 +212,12 @@ function SkillLine({
   )
 }
 
-function toCell(agent: FleetAgent, skill: Published, numberOf: (revision: string) => string) {
-  const revision = differenceOf(agent, skill)
-  const served = revision === undefined ? String(skill.version) : revision === null ? '–' : numberOf(revision)
-  if (agent.state === 'stale') return ['off', 'quiet', 'off', 'no contact to the servers'] as const
-  if (hasNewest(agent, skill) === undefined)
-    return ['off', 'quiet', '?', 'did not say what it serves'] as const
-  if (revision === undefined) return ['ok', 'check', served, 'has the version'] as const
-  if (agent.state === 'held')
-    return ['no', 'wait', served, 'differs; a change waits for approval on this machine'] as const
-  return ['old', 'warn', served, 'differs from what was published'] as const
-}
-
 /** Asks with the version that would be published again. */
-function askRollback(label: string, skill: Published, report: Report, onChange: () => void): void {
+function askRollback(label: string, skill: Published, report: Report): void {
   const { name, version, revision } = skill
   const publish = async (wanted: number, expect: number): Promise<void> => {
     await client.rollbackFleet({ source: label, skill: name, version: wanted, expect })
-    onChange()
+    askAgain()
   }
   act(async () => {
     const { versions } = await client.fleetVersions(label, name)
@@ -302,7 +269,8 @@ function Releases({ report }: { readonly report: Report }): ComponentChildren {
               {skill.publisher} released <b>{skill.name}</b> {skill.version}
               {skill.note !== undefined && `: ${skill.note}`}{' '}
               <span class="to">
-                {agents.filter(agent => hasNewest(agent, skill)).length} of {plural(agents.length, 'agent')}.
+                {agents.filter(agent => standingOf(agent, skill) === 'newest').length} of{' '}
+                {plural(agents.length, 'agent')}.
               </span>
             </p>
             <Ago at={skill.at} />

@@ -1,28 +1,21 @@
-import { signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { client } from '../client.ts'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { describeFailure } from '../parts/describe-failure.ts'
-import { Modal, show } from '../parts/overlay.tsx'
+import { closeDialog, Modal, show } from '../parts/overlay.tsx'
 import { go } from '../route.ts'
+import { hasFolder } from '../store.ts'
 
-export const isCreating = signal(false)
+const NO_FOLDER = 'This server follows no folder of yours. Start it with one, for example: stoke dev skills'
 
 export function NewSkillDialog(): ComponentChildren {
-  return isCreating.value ? <Creating /> : null
-}
-
-function Creating(): ComponentChildren {
-  const name = useSignal('')
-  const description = useSignal('')
-  const failure = useSignal('')
-  const close = (): void => {
-    isCreating.value = false
-  }
-  const create = async (): Promise<void> => {
+  const failure = useSignal(hasFolder() ? '' : NO_FOLDER)
+  const create = async (form: HTMLFormElement): Promise<void> => {
+    const { name = '', description = '' } = Object.fromEntries(new FormData(form)) as Record<string, string>
     try {
-      const { row, folder } = await client.create({ name: name.value.trim(), description: description.value })
-      close()
+      const { row, folder } = await client.create({ name: name.trim(), description })
+      closeDialog()
       go({ view: 'skills', chosen: row.target, tab: 'skill' })
       show({ text: `Created ${folder}.` })
     } catch (thrown) {
@@ -30,42 +23,36 @@ function Creating(): ComponentChildren {
     }
   }
   return (
-    <Modal labelledBy="new-title" onClose={close}>
+    <Modal title="New skill">
       <form
         onSubmit={event => {
           event.preventDefault()
-          void create()
+          void create(event.currentTarget)
         }}
       >
-        <h2 id="new-title">New skill</h2>
+        <h2>New skill</h2>
         <div class="fields">
           <label class="s">
             Name, for example <code>vat-report</code>
-            <input
-              class="field"
-              required
-              value={name.value}
-              onInput={event => (name.value = event.currentTarget.value)}
-            />
+            <input class="field" name="name" required />
           </label>
           <label class="s">
             What it does, and when to use it. The model reads only this before it loads the skill.
             <textarea
               class="field"
+              name="description"
               rows={3}
               required
               placeholder="Writes VAT reports. Use when somebody asks for the VAT of a month."
-              value={description.value}
-              onInput={event => (description.value = event.currentTarget.value)}
             />
           </label>
           {failure.value !== '' && <p role="alert">{failure.value}</p>}
         </div>
         <footer>
-          <button type="button" class="btn" onClick={close}>
+          <button type="button" class="btn" onClick={closeDialog}>
             Cancel
           </button>
-          <ChangeButton class="btn primary" type="submit">
+          <ChangeButton class="btn primary" type="submit" disabled={!hasFolder()}>
             Create
           </ChangeButton>
         </footer>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { SkillRow } from 'skillstoke/client'
-import { type ClientGroup, countPending, groups, listNames, listPending } from '../client-groups.ts'
+import { type ClientGroup, countPending, groups, listNames, listPending, STEP } from '../client-groups.ts'
 import { Card } from '../parts/card.tsx'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { formatCount, plural } from '../parts/format.ts'
@@ -8,7 +8,7 @@ import { Icon, Shape } from '../parts/icons.tsx'
 import { Ago, formatMoment } from '../parts/time.tsx'
 import { toHash, toSkill } from '../route.ts'
 import { openEditor } from '../skill/actions.tsx'
-import { isOwn, lostAt, placeOf, rows, status, timeline } from '../store.ts'
+import { isOwn, lostAt, placeOf, rows, sessions, status, timeline } from '../store.ts'
 import { toDo } from '../to-do.ts'
 import { changeItems } from './change-items.ts'
 import { ChangeLine } from './change-line.tsx'
@@ -92,7 +92,10 @@ function Calm(): ComponentChildren {
     )
   return (
     <Card look="calm o1" title="Try it: change a sentence and save">
-      <p class="m">The agents that run have it at their next step, and their cache stays as it is.</p>
+      <p class="m">
+        The agents that run have it at their next step, which is the next request to the model. Their prompt
+        cache still matches, so the step is cheap.
+      </p>
       <div class="cmd">
         <code>{placeOf(row)}/SKILL.md</code>
         <ChangeButton class="btn sm bare" onClick={() => openEditor(row)}>
@@ -119,8 +122,12 @@ function LastChanges(): ComponentChildren {
   )
 }
 
+function costOf({ tokens }: SkillRow): number {
+  return tokens?.listed ?? 0
+}
+
 function sumOf(skills: readonly SkillRow[]): number {
-  return skills.reduce((sum, row) => sum + (row.tokens?.listed ?? 0), 0)
+  return skills.reduce((sum, row) => sum + costOf(row), 0)
 }
 
 /** Narrower pieces of the bar cannot be told apart. */
@@ -133,7 +140,7 @@ function Catalog(): ComponentChildren {
   const { tokens, maxTokens, listed, unlisted, hidden, isEstimate } = catalog
   const served = rows.value
     .filter(row => row.tokens !== null && row.serving !== null)
-    .toSorted((a, b) => (b.tokens?.listed ?? 0) - (a.tokens?.listed ?? 0))
+    .toSorted((a, b) => costOf(b) - costOf(a))
   const shown = served.filter(({ visibility }) => visibility === 'listed')
   const over = served.filter(({ visibility }) => visibility === 'unlisted')
   const needed = sumOf(over)
@@ -141,17 +148,12 @@ function Catalog(): ComponentChildren {
   // The bar is at most twice as long as the limit.
   const beyond = Math.min(needed, maxTokens)
   const left = Math.max(0, maxTokens - tokens)
-  const label = `${plural(listed, 'skill')} listed, ${formatCount(tokens)} of ${formatCount(maxTokens)} tokens; ${formatCount(unlisted)} do not fit`
+  const need = needed === 0 ? '' : `need ${formatCount(Math.max(0, needed - left))} more tokens`
+  const largest = shown.slice(0, 2).map(row => `${row.name} ${costOf(row)}`)
   const legend = [
-    ['live', '', `${formatCount(listed)} listed`, '', `${formatCount(left)} tokens left`],
-    [
-      'unlisted',
-      'unlisted',
-      `${formatCount(unlisted)} unlisted`,
-      'found by search',
-      needed === 0 ? '' : `need ${formatCount(Math.max(0, needed - left))} more`,
-    ],
-    ['hidden', 'hidden', `${formatCount(hidden)} hidden`, 'people invoke them', '0 tokens'],
+    ['live', '', listed, 'listed', '', `${formatCount(left)} tokens left`],
+    ['unlisted', 'unlisted', unlisted, 'unlisted', 'searchable', need],
+    ['hidden', 'hidden', hidden, 'hidden', 'people invoke them', '0 tokens'],
   ] as const
   return (
     <Card look="o2" title="Catalog">
@@ -162,7 +164,11 @@ function Catalog(): ComponentChildren {
         </span>
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms */}
-      <div class="budget" role="group" aria-label={label}>
+      <div
+        class="budget"
+        role="group"
+        aria-label={`${plural(listed, 'skill')} listed, ${formatCount(tokens)} of ${formatCount(maxTokens)} tokens; ${formatCount(unlisted)} do not fit`}
+      >
         {shown.slice(0, MAX_PIECES).map(toPiece)}
         {rest > 0 && <i class="rest" style={{ flex: String(rest) }} />}
         <i style={{ flex: String(left) }} />
@@ -173,22 +179,14 @@ function Catalog(): ComponentChildren {
           </span>
         )}
       </div>
-      {shown.length > 0 && (
-        <p class="largest">
-          Largest:{' '}
-          {shown
-            .slice(0, 2)
-            .map(row => `${row.name} ${row.tokens?.listed}`)
-            .join(', ')}
-        </p>
-      )}
+      {largest.length > 0 && <p class="largest">Largest: {largest.join(', ')}</p>}
       <ul class="legend">
-        {legend.map(([shape, show, count, what, cost]) => (
+        {legend.map(([shape, show, count, word, what, cost]) => (
           <li key={shape}>
             <a href={toHash({ view: 'skills', query: show === '' ? {} : { show } })}>
               <Shape name={shape} />
               <span>
-                {count} <span class="m">{what}</span>
+                {formatCount(count)} {word} <span class="m">{what}</span>
               </span>
               <span class="m">{cost}</span>
             </a>
@@ -199,14 +197,20 @@ function Catalog(): ComponentChildren {
   )
 }
 
-function toPiece({ name, target, tokens, visibility }: SkillRow): ComponentChildren {
-  const cost = tokens?.listed ?? 0
+function toPiece(row: SkillRow): ComponentChildren {
+  const { name, target, visibility } = row
   const isOver = visibility === 'unlisted'
-  const title = `${name}: ${isOver ? 'needs ' : ''}${formatCount(cost)} tokens`
-  const look = isOver ? 'piece un' : 'piece'
   return (
-    // biome-ignore lint/a11y/useAnchorContent: the title names the link, and only a pointer needs it
-    <a key={target} class={look} style={{ flex: cost }} title={title} href={toSkill(target)} tabIndex={-1} />
+    // biome-ignore lint/a11y/useAnchorContent: only a pointer needs it; the group and the legend say the same
+    <a
+      key={target}
+      class={isOver ? 'piece un' : 'piece'}
+      style={{ flex: costOf(row) }}
+      title={`${name}: ${isOver ? 'needs ' : ''}${formatCount(costOf(row))} tokens`}
+      href={toSkill(target)}
+      tabIndex={-1}
+      aria-hidden
+    />
   )
 }
 
@@ -219,6 +223,7 @@ function Agents(): ComponentChildren {
           No agent is connected. <code>stoke mcp install</code> connects an MCP client.
         </p>
       )}
+      {countPending(sessions.value) > 0 && <p class="s m none">{STEP}</p>}
       <ul class="who">
         {all.slice(0, MAX_CLIENTS).map(group => (
           <li key={group.key}>
@@ -237,14 +242,14 @@ function Agents(): ComponentChildren {
 }
 
 /** Says what the conversations of a client know. */
-function describeGroup({ sessions, loaded }: ClientGroup): string {
+function describeGroup({ sessions: own, loaded }: ClientGroup): string {
   const has = loaded.length === 0 ? '' : `; has ${listNames(loaded)} loaded`
-  const about = listPending(sessions)
-  const pending = countPending(sessions)
-  if (sessions.length === 0) return `Reads fresh text at each request${has}`
-  if (sessions.length === 1)
+  const about = listPending(own)
+  const pending = countPending(own)
+  if (own.length === 0) return `Reads fresh text at each request${has}`
+  if (own.length === 1)
     return pending === 0 ? `Up to date${has}` : `Hears about ${about} at its next step${has}`
-  const count = `${plural(sessions.length, 'conversation')}; `
+  const count = `${plural(own.length, 'conversation')}; `
   return pending === 0
     ? `${count}up to date${has}`
     : `${count}${pending} hear about ${about} at the next step`

@@ -6,21 +6,11 @@ import { ChangeButton } from '../parts/change-button.tsx'
 import { Chips } from '../parts/chips.tsx'
 import { formatShort, plural } from '../parts/format.ts'
 import { Icon, Shape } from '../parts/icons.tsx'
-import { filterBy, route, toSkill } from '../route.ts'
+import { openDialog } from '../parts/overlay.tsx'
+import { chosenIn, filterBy, route, toSkill } from '../route.ts'
 import { stateOf } from '../skill-state.ts'
 import { rows } from '../store.ts'
-import { isCreating } from './new-skill.tsx'
-import {
-  CHIPS,
-  type Chip,
-  chosenChip,
-  chosenOrder,
-  GROUP_TITLES,
-  isInChip,
-  type ListItem,
-  listItems,
-  ORDERS,
-} from './visible-rows.ts'
+import { FILTERS, listItems, ORDERS } from './visible-rows.ts'
 
 interface SkillListProps {
   readonly selected: SkillRow | undefined
@@ -38,11 +28,7 @@ export function SkillList({ selected }: SkillListProps): ComponentChildren {
 }
 
 function Head(): ComponentChildren {
-  const { q = '' } = route.value.query
-  const total = rows.value.length
-  const chips = (Object.keys(CHIPS) as Chip[]).map(
-    chip => [chip, CHIPS[chip], rows.value.filter(row => isInChip(row, chip)).length] as const,
-  )
+  const [order, [words]] = chosenIn(ORDERS, 'sort')
   return (
     <div class="head">
       <div class="bar-x">
@@ -50,48 +36,35 @@ function Head(): ComponentChildren {
           id="filter"
           class="field grow"
           aria-label="Filter skills"
-          placeholder={`Filter ${plural(total, 'skill')}`}
-          value={q}
+          placeholder={`Filter ${plural(rows.value.length, 'skill')}`}
+          value={route.value.query['q'] ?? ''}
           onInput={event => filterBy({ q: event.currentTarget.value })}
         />
-        <Order />
+        <label class="btn icon order" title={`Sort: ${words}`}>
+          <Icon name="sort" />
+          <select
+            aria-label="Sort"
+            value={order}
+            onChange={event => filterBy({ sort: event.currentTarget.value })}
+          >
+            {Object.entries(ORDERS).map(([name, [each]]) => (
+              <option key={name} value={name}>
+                {each}
+              </option>
+            ))}
+          </select>
+        </label>
         <ChangeButton
           class="btn icon"
           label="New skill"
           title="New skill (C)"
-          onClick={() => (isCreating.value = true)}
+          onClick={() => (openDialog.value = 'new-skill')}
         >
           <Icon name="plus" />
         </ChangeButton>
       </div>
-      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll sideways */}
-      <div class="chips" role="group" aria-label="Show">
-        <Chips chips={[['', 'All', total], ...chips]} chosen={chosenChip() ?? ''} />
-      </div>
+      <Chips filters={FILTERS} items={rows.value} />
     </div>
-  )
-}
-
-function Order(): ComponentChildren {
-  const order = chosenOrder()
-  return (
-    <label class="btn icon order" title={`Sort: ${ORDERS[order]}`}>
-      <Icon name="sort" />
-      <select
-        aria-label="Sort"
-        value={order}
-        onChange={event => {
-          const { value } = event.currentTarget
-          filterBy({ sort: value === 'attention' ? '' : value })
-        }}
-      >
-        {Object.entries(ORDERS).map(([name, words]) => (
-          <option key={name} value={name}>
-            {words}
-          </option>
-        ))}
-      </select>
-    </label>
   )
 }
 
@@ -117,20 +90,20 @@ function Rows({ selected }: SkillListProps): ComponentChildren {
   }, [])
 
   const items = listItems.value
-  const tops = placeItems(items, rowHeight.value)
+  // The top of each line, and at the end the height of all.
+  const tops = [0]
+  for (const item of items) tops.push((tops.at(-1) ?? 0) + ('row' in item ? rowHeight.value : TITLE_HEIGHT))
   const selectedIndex = items.findIndex(item => 'row' in item && item.row === selected)
   useLayoutEffect(() => {
     const element = box.current
     const at = tops[selectedIndex]
     if (element === null || at === undefined) return
-    if (at < element.scrollTop + TITLE_HEIGHT) element.scrollTop = at - TITLE_HEIGHT
-    else if (at + rowHeight.value > element.scrollTop + element.clientHeight)
-      element.scrollTop = at + rowHeight.value - element.clientHeight
+    const least = at + rowHeight.value - element.clientHeight
+    element.scrollTop = Math.max(least, Math.min(element.scrollTop, at - TITLE_HEIGHT))
   }, [selected?.target])
 
-  const from = Math.max(0, findAt(tops, top.value) - MARGIN)
-  const to = findAt(tops, top.value + height.value) + MARGIN
-  const total = rows.value.length
+  const lineAt = (y: number): number => tops.findLastIndex(each => each <= y)
+  const from = Math.max(0, lineAt(top.value) - MARGIN)
   return (
     <nav
       ref={box}
@@ -138,69 +111,46 @@ function Rows({ selected }: SkillListProps): ComponentChildren {
       aria-label="Skills"
       onScroll={event => (top.value = event.currentTarget.scrollTop)}
     >
-      <ul class="spacer" style={{ height: `${tops.at(-1) ?? 0}px` }}>
-        {items.slice(from, to).map((item, index) => (
+      <ul class="spacer" style={{ height: `${tops.at(-1)}px` }}>
+        {items.slice(from, lineAt(top.value + height.value) + MARGIN).map((item, index) => (
           <li
             key={'row' in item ? item.row.target : item.title}
             style={{ top: `${tops[from + index]}px` }}
             aria-setsize={items.length}
             aria-posinset={from + index + 1}
           >
-            <Item item={item} isSelected={from + index === selectedIndex} />
+            {'row' in item ? (
+              <Row row={item.row} isSelected={item.row === selected} />
+            ) : (
+              <h2>
+                {item.title} <span>{item.count}</span>
+              </h2>
+            )}
           </li>
         ))}
       </ul>
       {items.length === 0 && (
-        <p class="s m none">{total === 0 ? 'No skills yet.' : 'No skill matches the filter.'}</p>
+        <p class="s m none">{rows.value.length === 0 ? 'No skills yet.' : 'No skill matches the filter.'}</p>
       )}
     </nav>
   )
 }
 
-/** Returns the top of each line, and at the end the height of all. */
-function placeItems(items: readonly ListItem[], rowHeight: number): readonly number[] {
-  let next = 0
-  const tops = items.map(item => {
-    const top = next
-    next += 'row' in item ? rowHeight : TITLE_HEIGHT
-    return top
-  })
-  return [...tops, next]
-}
-
-/** Returns the last line that begins above a height. */
-function findAt(tops: readonly number[], height: number): number {
-  let [low, high] = [0, tops.length - 1]
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if ((tops[middle] ?? 0) <= height) low = middle
-    else high = middle - 1
-  }
-  return low
-}
-
-function Item({
-  item,
+function Row({
+  row,
   isSelected,
 }: {
-  readonly item: ListItem
+  readonly row: SkillRow
   readonly isSelected: boolean
 }): ComponentChildren {
-  if ('title' in item)
-    return (
-      <h2>
-        {GROUP_TITLES[item.title]} <span>{item.count}</span>
-      </h2>
-    )
-  const { row } = item
   const { shape, word, phrase } = stateOf(row)
   return (
     <a class="row" href={toSkill(row.target)} aria-current={isSelected ? 'page' : undefined} title={phrase}>
       <Shape name={shape} />
       <span class="cut">{row.name}</span>
       {word !== '' && <span class="w">{word}</span>}
-      <span class="k" title="tokens of its text">
-        {row.tokens === null ? '' : formatShort(row.tokens.body)}
+      <span class="k" title="Tokens of its text, which the model reads when it loads the skill">
+        {row.tokens !== null && formatShort(row.tokens.body)}
       </span>
     </a>
   )
@@ -212,15 +162,14 @@ const KEY = 'skillstoke-list-width'
 /** Changes the width of the list, by dragging or with the arrow keys. */
 function Grip(): ComponentChildren {
   const width = useSignal(Number(localStorage.getItem(KEY)) || 340)
-  const isChosen = useSignal(localStorage.getItem(KEY) !== null)
   const resize = (wanted: number): void => {
     width.value = Math.min(WIDTHS.most, Math.max(WIDTHS.least, Math.round(wanted)))
-    isChosen.value = true
     localStorage.setItem(KEY, String(width.value))
+    document.documentElement.style.setProperty('--list', `${width.value}px`)
   }
   useLayoutEffect(() => {
-    if (isChosen.value) document.documentElement.style.setProperty('--list', `${width.value}px`)
-  }, [width.value, isChosen.value])
+    if (localStorage.getItem(KEY) !== null) resize(width.value)
+  }, [])
   return (
     // biome-ignore lint/a11y/useSemanticElements: a rule cannot be moved
     <div
@@ -233,9 +182,9 @@ function Grip(): ComponentChildren {
       aria-valuemin={WIDTHS.least}
       aria-valuemax={WIDTHS.most}
       onKeyDown={event => {
-        if (event.key === 'ArrowLeft') resize(width.value - WIDTHS.step)
-        else if (event.key === 'ArrowRight') resize(width.value + WIDTHS.step)
-        else return
+        const step = { ArrowLeft: -WIDTHS.step, ArrowRight: WIDTHS.step }[event.key]
+        if (step === undefined) return
+        resize(width.value + step)
         event.preventDefault()
       }}
       onPointerDown={event => event.currentTarget.setPointerCapture(event.pointerId)}

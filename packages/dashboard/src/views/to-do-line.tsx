@@ -7,17 +7,21 @@ import { ChangeText } from '../parts/change-text.tsx'
 import { plural } from '../parts/format.ts'
 import { Shape, type ShapeName } from '../parts/icons.tsx'
 import { Ago } from '../parts/time.tsx'
-import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
+import { useValue } from '../parts/use-loaded.ts'
 import { toHash, toSkill } from '../route.ts'
 import { findFix, fix } from '../skill/fixes.ts'
+import { describeStay } from '../skill-state.ts'
 import { timeline } from '../store.ts'
 import type { ToDo } from '../to-do.ts'
 
-/** One thing to do: what is wrong, why, and where it is mended. */
+/** What is wrong, why, and where it is mended. */
 interface Told {
   readonly shape?: ShapeName
-  readonly what: ComponentChildren
+  /** Begins the sentence, and links to the place. */
+  readonly name?: string
+  readonly says: ComponentChildren
   readonly why?: ComponentChildren
+  /** Absent if the page has no place for it. */
   readonly href?: string
   readonly label?: string
   readonly button?: ComponentChildren
@@ -26,13 +30,15 @@ interface Told {
 /** Renders one thing to do. */
 export function ToDoLine({ item }: { readonly item: ToDo }): ComponentChildren {
   const waiting = item.kind === 'waiting' ? item.row : undefined
-  const diff = useLoaded(waiting && (() => client.diff(waiting.target)), [waiting?.target, waiting?.revision])
-  const { shape = 'warn', what, why, href, label, button } = tell(item, loadedValue(diff))
+  const diff = useValue(waiting && (() => client.diff(waiting.target)), [waiting?.target, waiting?.revision])
+  const { shape = 'warn', name, says, why, href, label, button } = tell(item, diff)
   return (
     <li>
       <Shape name={shape} />
       <div>
-        <p>{what}</p>
+        <p>
+          {name !== undefined && href !== undefined && <a href={href}>{name}</a>} {says}
+        </p>
         <p>{why}</p>
       </div>
       <div class="bar-x">
@@ -47,74 +53,53 @@ export function ToDoLine({ item }: { readonly item: ToDo }): ComponentChildren {
   )
 }
 
-function tell(item: ToDo, diff: Parameters<typeof ChangeText>[0]['diff'] | undefined): Told {
+type Diff = NonNullable<Parameters<typeof ChangeText>[0]['diff']>
+
+function tell(item: ToDo, diff: Diff | undefined): Told {
   switch (item.kind) {
     case 'broken':
       return tellBroken(item.row)
-    case 'waiting': {
-      const { row } = item
-      const grown = diff?.newCapabilities ?? []
-      const more =
-        grown.length > 0 ? ', and could do more than before' : row.serving === null ? ', it is new' : ''
-      const words =
-        grown.length > 0
-          ? listNames(grown, 9)
-          : diff !== undefined && row.serving !== null && <ChangeText diff={diff} />
+    case 'waiting':
+      return tellWaiting(item.row, diff)
+    case 'hidden-text': {
+      const { name, target, diagnostics } = item.row
       return {
-        shape: 'wait',
-        what: (
-          <>
-            {link(row)} waits for approval{diff !== undefined && more}
-          </>
-        ),
-        why: (
-          <>
-            {row.source}
-            {words && ': '}
-            {words}
-          </>
-        ),
-        href: toSkill(row.target),
-        label: 'Review',
-      }
-    }
-    case 'hidden-text':
-      return {
-        what: <>{link(item.row)} has text that people do not see</>,
-        why: item.row.diagnostics.find(({ code }) => code === 'HIDDEN_TEXT')?.message,
-        href: toSkill(item.row.target, 'skill'),
+        name,
+        says: 'has text that people do not see',
+        why: diagnostics.find(({ code }) => code === 'HIDDEN_TEXT')?.message,
+        href: toSkill(target, 'skill'),
         label: 'Show it',
       }
+    }
     case 'source':
       return {
         shape: 'broken',
-        what: (
-          <>
-            <b>{item.source.path}</b> cannot be read
-          </>
-        ),
+        says: [<b key="path">{item.source.path}</b>, ' cannot be read'],
         why: `${item.reason}. What was read before stays live.`,
       }
     case 'failing': {
       const { skill, passed, total, model } = item.tests
-      const href = toSkill(skill, 'tests')
-      const what = (
-        <>
-          <a href={href}>{skill}</a> fails {total - passed} of {plural(total, 'test')}
-        </>
-      )
-      return { what, why: `${model} was asked with the live text.`, href, label: 'See tests' }
+      return {
+        name: skill,
+        says: `fails ${total - passed} of ${plural(total, 'test')}`,
+        why: `${model} was asked with the live text.`,
+        href: toSkill(skill, 'tests'),
+        label: 'See tests',
+      }
     }
     case 'collision': {
       const { skills, shared, lostMessages } = item.collision
       const [a, b] = skills.map(({ name }) => name) as [string, string]
       const [lost] = lostMessages
       return {
-        what: (
-          <>
-            <a href={toSkill(a, 'tests')}>{a}</a> and <a href={toSkill(b, 'tests')}>{b}</a> collide
-          </>
-        ),
+        name: a,
+        says: [
+          'and ',
+          <a key="b" href={toSkill(b, 'tests')}>
+            {b}
+          </a>,
+          ' collide',
+        ],
         why:
           lost === undefined
             ? `Both descriptions are about ${listNames(shared, 4)}. The model may take either.`
@@ -124,16 +109,14 @@ function tell(item: ToDo, diff: Parameters<typeof ChangeText>[0]['diff'] | undef
       }
     }
     case 'warnings': {
-      const { rows } = item
+      const names = item.rows.map(({ name }) => name)
+      const [first] = item.rows
       return {
-        what: plural(rows.length, 'live skill has warnings', 'live skills have warnings'),
-        why: listNames(
-          rows.map(({ name }) => name),
-          5,
-        ),
+        says: plural(names.length, 'live skill has warnings', 'live skills have warnings'),
+        why: listNames(names, 5),
         href:
-          rows.length === 1
-            ? toSkill(rows[0]?.target ?? '', 'skill')
+          names.length === 1 && first
+            ? toSkill(first.target, 'skill')
             : toHash({ view: 'skills', query: { show: 'attention' } }),
         label: 'Show',
       }
@@ -143,32 +126,37 @@ function tell(item: ToDo, diff: Parameters<typeof ChangeText>[0]['diff'] | undef
   }
 }
 
-function link(row: SkillRow): ComponentChildren {
-  return <a href={toSkill(row.target)}>{row.name}</a>
-}
-
 function tellBroken(row: SkillRow): Told {
   const since = timeline.value.find(({ problems }) =>
     problems.some(({ name, status }) => name === row.name && status === 'broken'),
   )
   const finding = row.diagnostics.find(({ severity }) => severity === 'error') ?? row.diagnostics[0]
-  const stays = row.serving === null ? 'Nothing is live.' : 'The text before it stays live.'
   const found = findFix(row)
   return {
     shape: 'broken',
-    what: (
-      <>
-        {link(row)} is broken {since !== undefined && 'since the save '}
-        {since !== undefined && <Ago at={since.at} />}
-      </>
-    ),
-    why: `${finding?.line === undefined ? '' : `Line ${finding.line}: `}${finding?.message ?? ''}. ${stays}`,
+    name: row.name,
+    says: ['is broken ', since && ['since the save ', <Ago key="at" at={since.at} />]],
+    why: `${finding?.line === undefined ? '' : `Line ${finding.line}: `}${finding?.message ?? ''}. ${describeStay(row.serving)}`,
     href: toSkill(row.target, 'skill'),
     label: 'Open',
-    button: found !== undefined && (
+    button: found && (
       <ChangeButton class="btn sm primary" onClick={() => fix(row, found)}>
         Fix line {found.line}
       </ChangeButton>
     ),
   }
+}
+
+function tellWaiting({ name, target, source, serving }: SkillRow, diff: Diff | undefined): Told {
+  const told = { shape: 'wait', name, href: toSkill(target), label: 'Review' } as const
+  const says = 'waits for approval'
+  if (diff === undefined) return { ...told, says, why: source }
+  if (diff.newCapabilities.length > 0)
+    return {
+      ...told,
+      says: `${says}, and could do more than before`,
+      why: `${source}: ${listNames(diff.newCapabilities, 9)}`,
+    }
+  if (serving === null) return { ...told, says: `${says}, it is new`, why: source }
+  return { ...told, says, why: [source, <ChangeText key="text" diff={diff} />] }
 }

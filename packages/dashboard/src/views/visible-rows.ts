@@ -1,110 +1,65 @@
 import { computed } from '@preact/signals'
 import type { SkillRow } from 'skillstoke/client'
-import { go, goQuietly, route, toHash } from '../route.ts'
-import { GROUPS, type Group, stateOf } from '../skill-state.ts'
+import type { Filters } from '../parts/chips.tsx'
+import { chosenIn, go, goQuietly, route, toHash } from '../route.ts'
+import { GROUPS, stateOf } from '../skill-state.ts'
 import { findRow, rows, timeline } from '../store.ts'
 
-/** What the list can be limited to. The address has the name, and the page the words. */
-export const CHIPS = {
-  attention: 'Attention',
-  waiting: 'Waiting',
-  unlisted: 'Unlisted',
-  hidden: 'Hidden',
-  unused: 'Never used',
-} as const
-export type Chip = keyof typeof CHIPS
-
-/** The orders of the list. */
-export const ORDERS = {
-  attention: 'Needs attention first',
-  name: 'Name',
-  tokens: 'Most tokens',
-  used: 'Last used',
-  changed: 'Last changed',
-} as const
-export type Order = keyof typeof ORDERS
-
-export const GROUP_TITLES: Readonly<Record<Group, string>> = {
-  attention: 'Needs attention',
-  live: 'Live',
-  unlisted: 'Unlisted: found by search',
-  hidden: 'Hidden: only people invoke them',
-  off: 'Not served',
+/** What the list can be limited to. */
+export const FILTERS: Filters<SkillRow> = {
+  '': ['All', () => true],
+  attention: ['Attention', row => stateOf(row).group === 'attention'],
+  waiting: ['Waiting', ({ status }) => status === 'pending'],
+  unlisted: ['Unlisted', ({ visibility }) => visibility === 'unlisted'],
+  hidden: ['Hidden', ({ visibility }) => visibility === 'hidden'],
+  unused: ['Never used', ({ usage, serving }) => usage === null && serving !== null],
 }
 
-/** A line of the list: a row, or the title of a group. */
-export type ListItem = { readonly title: Group; readonly count: number } | { readonly row: SkillRow }
-
-export function isInChip(row: SkillRow, chip: Chip): boolean {
-  switch (chip) {
-    case 'attention':
-      return stateOf(row).group === 'attention'
-    case 'waiting':
-      return row.status === 'pending'
-    case 'unlisted':
-    case 'hidden':
-      return row.visibility === chip
-    case 'unused':
-      return row.usage === null && row.serving !== null
-    default:
-      return chip satisfies never
-  }
+/** The orders of the list, by the value of `sort` in the address. A lower rank comes first. */
+export const ORDERS: Readonly<Record<string, readonly [words: string, rank: (row: SkillRow) => number]>> = {
+  '': ['Needs attention first', row => GROUP_ORDER.indexOf(stateOf(row).group) * 10 + urgencyOf(row)],
+  name: ['Name', () => 0],
+  tokens: ['Most tokens', ({ tokens }) => -(tokens?.body ?? 0)],
+  used: ['Last used', ({ usage }) => -(usage === null ? 0 : Date.parse(usage.lastAt))],
+  changed: ['Last changed', ({ name }) => lastChanges.value.get(name) ?? Number.MAX_SAFE_INTEGER],
 }
 
-export function chosenOrder(): Order {
-  const { sort } = route.value.query
-  return sort !== undefined && Object.hasOwn(ORDERS, sort) ? (sort as Order) : 'attention'
+const GROUP_ORDER = Object.keys(GROUPS)
+
+function urgencyOf({ status }: SkillRow): number {
+  return { broken: 0, pending: 1 }[status as string] ?? 2
 }
 
-export function chosenChip(): Chip | undefined {
-  const { show } = route.value.query
-  return show !== undefined && Object.hasOwn(CHIPS, show) ? (show as Chip) : undefined
-}
+/** How many changes happened after the last one of each skill. */
+const lastChanges = computed<ReadonlyMap<string, number>>(() => {
+  const changed = timeline.value.flatMap(({ changes, problems }) => [...changes, ...problems])
+  return new Map(changed.map(({ name }, index) => [name, index] as const).reverse())
+})
 
 /** Rows that match the filter, in the chosen order. */
 const visibleRows = computed<readonly SkillRow[]>(() => {
   const words = (route.value.query['q'] ?? '').toLowerCase().split(/\s+/).filter(Boolean)
-  const chip = chosenChip()
-  const found = rows.value.filter(row => {
-    if (chip !== undefined && !isInChip(row, chip)) return false
-    const text = `${row.name} ${row.description} ${row.source}`.toLowerCase()
-    return words.every(word => text.includes(word))
-  })
-  return sortRows(found, chosenOrder())
+  const [, [, keeps]] = chosenIn(FILTERS, 'show')
+  const [, [, rank]] = chosenIn(ORDERS, 'sort')
+  return rows.value
+    .filter(row => {
+      const text = `${row.name} ${row.description} ${row.source}`.toLowerCase()
+      return keeps(row) && words.every(word => text.includes(word))
+    })
+    .map(row => ({ row, rank: rank(row) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ row }) => row)
 })
 
-function sortRows(found: readonly SkillRow[], order: Order): readonly SkillRow[] {
-  const by = (rank: (row: SkillRow) => number): readonly SkillRow[] => {
-    const ranks = new Map(found.map(row => [row, rank(row)]))
-    return found.toSorted((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0))
-  }
-  switch (order) {
-    case 'attention':
-      return by(row => GROUPS.indexOf(stateOf(row).group) * 10 + (URGENCY[row.status] ?? 2))
-    case 'name':
-      return found
-    case 'tokens':
-      return by(({ tokens }) => -(tokens?.body ?? 0))
-    case 'used':
-      return by(({ usage }) => -(usage === null ? 0 : Date.parse(usage.lastAt)))
-    case 'changed': {
-      const changed = timeline.value.flatMap(({ changes, problems }) => [...changes, ...problems])
-      const last = new Map(changed.map(({ name }, index) => [name, index]).reverse() as [string, number][])
-      return by(({ name }) => last.get(name) ?? Number.MAX_SAFE_INTEGER)
-    }
-    default:
-      return order satisfies never
-  }
-}
-
-const URGENCY: Readonly<Partial<Record<SkillRow['status'], number>>> = { broken: 0, pending: 1 }
+/** A line of the list: a row, or the title of a group. */
+export type ListItem = { readonly title: string; readonly count: number } | { readonly row: SkillRow }
 
 /** The lines of the list. Only the order by attention has titles. */
 export const listItems = computed<readonly ListItem[]>(() => {
   const found = visibleRows.value
-  if (chosenOrder() !== 'attention') return found.map(row => ({ row }))
-  return [...Map.groupBy(found, row => stateOf(row).group)].flatMap(([title, own]) => [
-    { title, count: own.length },
+  if (chosenIn(ORDERS, 'sort')[0] !== '') return found.map(row => ({ row }))
+  return [...Map.groupBy(found, row => stateOf(row).group)].flatMap(([group, own]) => [
+    { title: GROUPS[group], count: own.length },
     ...own.map(row => ({ row })),
   ])
 })
