@@ -152,6 +152,22 @@ describe('the messages of the agent', () => {
     await chat.agent.prompt('See.', [{ type: 'image', data: 'aGk=', mimeType: 'image/png' }])
     expect(chat.last?.text).toMatch(/aGk=.*added: maps/s)
   })
+
+  test('of the user contain a notice that comes before the first answer', async () => {
+    await using chat = await Chat.open()
+    const { agent, world } = chat
+    const [system] = agent.state.messages
+    world.folder.writeSkill('maps')
+    chat.play(FAIL)
+    await expect(ask(agent, 'Begin.')).rejects.toThrow('400')
+    agent.state.messages = [...(system ? [system] : []), toUser('Begin.')]
+    world.folder.writeSkill('taxes')
+    await agent.continue()
+    const sent = chat.last?.body['messages'] as readonly { readonly role: string }[]
+    expect(sent.map(({ role }) => role)).toEqual(['system', 'user'])
+    expect(chat.last?.text).toMatch(/Begin\..*added: maps.*added: taxes/s)
+    expect(countBrokenPrefixes(chat.requests)).toBe(0)
+  })
 })
 
 describe('the hooks of the host', () => {
@@ -289,6 +305,13 @@ describe('the option "agent"', () => {
     )
     expect(agent.state.tools).toHaveLength(1)
   })
+})
+
+test('the agent reports that the runtime is closed', async () => {
+  await using chat = await Chat.open()
+  await chat.skills.close()
+  await expect(ask(chat.agent, 'Begin.')).rejects.toThrow(/closed/)
+  expect(chat.requests).toEqual([])
 })
 
 function strictSkill(): string {

@@ -28,7 +28,7 @@ export function attach(agent: PiAgent, history: TrackedHistory, tools: readonly 
     session,
     state.tools.map(({ name }) => name),
   )
-  state.messages = declareTools(state.messages, [...state.tools, ...tools])
+  state.messages = declareTools(state.messages, tools)
   state.tools = [...state.tools, ...tools]
   agent.transformContext = prepare
   agent.beforeToolCall = check

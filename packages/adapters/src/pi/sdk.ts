@@ -2,7 +2,7 @@
 
 import { SkillError } from '@skillstoke/core'
 
-/** The part of an `Agent` that the adapter uses. The arguments are `never`, so that agents of every version fit. */
+/** The part of an `Agent` that the adapter uses. The arguments are `never`, so that all types of messages are assignable. */
 export interface PiAgent {
   readonly state: PiAgentState
   transformContext?: ((messages: never, signal?: AbortSignal) => Promise<PiMessage[]>) | undefined

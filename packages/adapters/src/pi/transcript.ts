@@ -26,8 +26,8 @@ export async function prepareMessages(
 }
 
 /**
- * Returns the messages with the tools in the system prompt. The SDK would declare tools that were added later in a
- * message of their own, after the messages of a stored conversation.
+ * Returns the messages with the skill tools in the system message. The SDK would declare them in a message of their own,
+ * after the messages of a stored conversation.
  */
 export function declareTools(messages: readonly PiMessage[], tools: readonly PiTool[]): PiMessage[] {
   const declared = new Set(messages.flatMap(({ toolsAdded = [] }) => toolsAdded.map(({ name }) => name)))
@@ -58,13 +58,34 @@ function toItem(message: PiMessage): PiItem {
   return { type: 'function_call', callId: calls.join(), role, content, message }
 }
 
+/** Adds a notice to the message of the user before it, because some providers refuse two user messages in a row. */
 function toMessages(items: Woven<PiItem>): PiMessage[] {
-  let timestamp: unknown = 0
-  return items.map(item => {
-    // A notice has the time of the message before it, so that it is the same message in all requests.
-    if (!('message' in item)) return { role: 'user', content: item.content, timestamp }
-    const { message, output, content = output } = item
-    timestamp = message.timestamp
-    return content === message.content ? message : { ...message, content }
-  })
+  const messages: PiMessage[] = []
+  for (const item of items) {
+    if ('message' in item) {
+      messages.push(toMessage(item))
+      continue
+    }
+    const last = messages.at(-1)
+    if (last?.role === 'user') messages.splice(-1, 1, appendText(last, item.content))
+    // The time of the message before it makes it the same message in all requests.
+    else messages.push({ role: 'user', content: [toText(item.content)], timestamp: last?.timestamp ?? 0 })
+  }
+  return messages
+}
+
+/** Returns the message, with the instructions of the skill that it invokes. */
+function toMessage({ message, output, content = output }: PiItem): PiMessage {
+  return content === message.content ? message : { ...message, content }
+}
+
+function appendText(message: PiMessage, text: string): PiMessage {
+  const { content } = message
+  const blocks = Array.isArray(content) ? (content as readonly object[]) : [toText(String(content))]
+  // Some providers join the texts of a message.
+  return { ...message, content: [...blocks, toText(`\n\n${text}`)] }
+}
+
+function toText(text: string): object {
+  return { type: 'text', text }
 }
