@@ -68,6 +68,12 @@ describe('stoke attach', () => {
     ])
   })
 
+  test('finds pi by the package of its agents', () => {
+    const dependencies = { '@earendil-works/pi-agent-core': '1', '@earendil-works/pi-ai': '1', openai: '7' }
+    const { json } = attach({ dependencies }, '--json')
+    expect(json).toMatchObject([{ sdk: 'pi', package: '@earendil-works/pi-agent-core' }])
+  })
+
   test('names the adapters if the project uses none of them', () => {
     const { status, stdout } = attach({ dependencies: { express: '5' } })
     expect(status).toBe(1)

@@ -4,18 +4,11 @@
 
 import type { RebaseOptions, SkillRuntime, SkillSession } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
+import { type AddedMessage, type HistoryItem, toUserMessage } from './history-place.ts'
 import { LiveChat, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
-import { type HistoryState, TrackedHistory } from './openai-agents/history.ts'
-import { toUserMessage } from './openai-agents/place.ts'
+import { OpenaiHistory, type OpenaiHistoryState } from './openai-agents/history.ts'
 import { createRunHooks, histories, requireHooks } from './openai-agents/run.ts'
-import type {
-  OpenaiAgent,
-  OpenaiItem,
-  OpenaiRunHooks,
-  OpenaiRunSettings,
-  OpenaiTool,
-  OpenaiUserMessage,
-} from './openai-agents/sdk.ts'
+import type { OpenaiAgent, OpenaiRunHooks, OpenaiRunSettings, OpenaiTool } from './openai-agents/sdk.ts'
 import { guardTools, toFunctionTool } from './openai-agents/tools.ts'
 import { assertNoClash } from './skill-tools.ts'
 import { noteAnswers } from './told-history.ts'
@@ -36,7 +29,7 @@ interface OpenaiAgentsChildOptions extends Omit<LiveChildOptions, 'instructions'
 }
 
 /** A stored conversation without its messages, as a JSON value. */
-export type OpenaiAgentsState = HistoryState
+export type OpenaiAgentsState = OpenaiHistoryState
 
 interface ChatSettings {
   readonly isEnforced: boolean
@@ -68,16 +61,16 @@ interface ChatSettings {
  */
 export class OpenaiAgentsChat extends LiveChat {
   readonly #settings: ChatSettings
-  readonly #history: TrackedHistory
+  readonly #history: OpenaiHistory
   readonly #tools: readonly object[]
   /** The commands of loaded skills, which stay the same within a run. */
   readonly #commands = new WeakMap<object, readonly OpenaiTool[]>()
 
   /** Use `openaiAgents()` or `child()`. */
-  constructor(session: SkillSession, settings: ChatSettings, state?: HistoryState) {
+  constructor(session: SkillSession, settings: ChatSettings, state?: OpenaiHistoryState) {
     super(session)
     this.#settings = settings
-    const history = new TrackedHistory(session, settings.rebase, state)
+    const history = new OpenaiHistory(session, settings.rebase, state)
     this.#history = history
     const tools = noteAnswers(session, (entries, callId) => {
       if (!history.isRemote) history.add({ callId, entries })
@@ -123,10 +116,10 @@ export class OpenaiAgentsChat extends LiveChat {
    * Starts over with a summary or with compacted items, and returns the new history. The next request has a new catalog.
    * Skills that were loaded come back at their newest revisions.
    */
-  async compact<Item extends OpenaiItem = never>(
+  async compact<Item extends HistoryItem = never>(
     summary: string | readonly Item[],
     options?: RebaseOptions,
-  ): Promise<(Item | OpenaiUserMessage)[]> {
+  ): Promise<(Item | AddedMessage)[]> {
     const items = typeof summary === 'string' ? [toUserMessage(summary)] : [...summary]
     await this.#history.restore(items, options)
     return items

@@ -1,101 +1,42 @@
 import type { RebaseOptions, SessionState, SkillSession } from '@skillstoke/core'
-import { defined } from '@skillstoke/core/internal'
+import { type HistoryItem, isUserMessage, toUserMessage } from '../history-place.ts'
 import { RecentMap } from '../recent-map.ts'
-import { expandInvocation, startOver, ToldHistory, type ToldPart } from '../told-history.ts'
-import {
-  containsText,
-  findMove,
-  type HistoryPlace,
-  isSamePlace,
-  isUnchanged,
-  isUserMessage,
-  placeAt,
-  plainTextOf,
-  toUserMessage,
-} from './place.ts'
-import type { OpenaiItem, OpenaiUserMessage } from './sdk.ts'
-
-/** A text about skills that the model received. */
-type KnownText = PlacedText | LoadedText
-
-/** A text that the adapter adds to every request: a notice, or instructions of skills. */
-interface PlacedText extends ToldPart {
-  readonly text: string
-  /** The message of the user that invoked a skill, which the text replaces. */
-  readonly asked?: string
-  readonly place: HistoryPlace
-}
-
-/** The text of a skill in the result of a tool call. */
-interface LoadedText extends ToldPart {
-  readonly callId: string
-}
+import { type HistoryState, replaceMessage, TrackedHistory, type Woven } from '../tracked-history.ts'
 
 /** What the adapter stores besides the messages. */
-export interface HistoryState {
-  /** The state before the texts. */
-  readonly session: SessionState
-  readonly texts: readonly KnownText[]
-  /** The place after the last message of the user. */
-  readonly turn?: HistoryPlace
-  /** Describes the first item of the history. */
-  readonly start?: string
+export interface OpenaiHistoryState extends HistoryState {
   /** True if the provider stores the history, so that each request contains only new items. */
   readonly isRemote: boolean
 }
 
-type Items = readonly OpenaiItem[]
-type Woven<Item> = (Item | OpenaiUserMessage)[]
-
 /** If the provider stores the history, a run may continue any of this many responses. */
 const MAX_RESPONSES = 100
 
-/**
- * The record of the texts about skills in one conversation. Before each model call, compares the record with the history.
- * If the end of the history was removed, the session forgets it. If another part was removed, restores the loaded skills.
- */
-export class TrackedHistory extends ToldHistory<KnownText> {
+/** The record of one conversation, whose history your code or the provider stores. */
+export class OpenaiHistory extends TrackedHistory {
   /** True if the provider stores the history. */
   isRemote: boolean
   /** The run whose system prompt was read, until the filter of its options is called. */
   unfiltered: object | undefined
-  readonly #options: RebaseOptions | undefined
-  #turn: HistoryPlace | undefined
-  #start: string | undefined
   /** The state after each response of the provider, by its id. */
   readonly #responses = new RecentMap<SessionState>(MAX_RESPONSES)
 
-  constructor(session: SkillSession, options: RebaseOptions | undefined, state?: HistoryState) {
-    super(session, state?.texts)
-    this.#options = options
-    this.#turn = state?.turn
-    this.#start = state?.start
+  constructor(session: SkillSession, options: RebaseOptions | undefined, state?: OpenaiHistoryState) {
+    super(session, options, state)
     this.isRemote = state?.isRemote ?? false
   }
 
-  state(): HistoryState {
+  override state(): OpenaiHistoryState {
     const { isRemote } = this
     if (isRemote) this.restart([])
-    const places = defined({ turn: this.#turn, start: this.#start })
-    return { session: this.base, texts: this.parts, isRemote, ...places }
-  }
-
-  /** Returns the items of the next request: the whole history with all notices. */
-  async prepare<Item extends OpenaiItem>(items: readonly Item[]): Promise<Woven<Item>> {
-    // A history that begins with a new question was cleared, so no context is lost.
-    const isCut = this.#followStart(items) && items.length > 1
-    if (!this.follow(text => isStored(items, text), isCut)) await this.restore(items)
-    await this.#beginTurn(items)
-    const notice = await this.takeNotice()
-    if (notice !== undefined) this.add({ ...notice, place: placeAt(items, items.length) })
-    return weave(items, this.parts)
+    return { ...super.state(), isRemote }
   }
 
   /**
    * Returns the items of the next request if the provider stores the history. A run that continues an earlier response
    * replaces the runs after that response.
    */
-  async prepareRemote<Item extends OpenaiItem>(
+  async prepareRemote<Item extends HistoryItem>(
     items: readonly Item[],
     responseId: string | undefined,
   ): Promise<Woven<Item>> {
@@ -103,23 +44,11 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     if (isUserMessage(last)) {
       if (responseId !== undefined) this.#continueResponse(responseId)
       this.session.beginTurn()
-      const slash = await this.#expandSlash(last)
+      const slash = await this.expandSlash(last)
       if (slash !== undefined) replaceMessage(last, slash.text)
     }
     const notice = await this.session.update()
     return notice === undefined ? [...items] : [...items, toUserMessage(notice.text)]
-  }
-
-  /** Starts over with compacted items. Adds the loaded skills that the items do not contain. */
-  async restore(items: Items, options: RebaseOptions | undefined = this.#options): Promise<void> {
-    const lost = await startOver(this.session, options, ({ text }) =>
-      items.some(item => containsText(item, text)),
-    )
-    this.#start = placeAt(items, 1).key
-    this.restart(this.parts.filter(text => 'callId' in text && isStored(items, text)))
-    if (lost === undefined) return
-    const place = placeAt(items, items.length)
-    this.add({ text: lost.text, place, entries: [], isCovered: true })
   }
 
   #continueResponse(id: string): void {
@@ -127,64 +56,4 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     if (known !== undefined) this.session.revert(known)
     this.#responses.use(id, known ?? this.session.state())
   }
-
-  /** Moves all places back if the host removed the start of the history. Returns true if the start is another one. */
-  #followStart(items: Items): boolean {
-    const start = placeAt(items, 1).key
-    const isOther = start !== this.#start
-    if (isOther) {
-      const places = this.parts.flatMap(text => ('place' in text ? [text.place] : []))
-      const move = places.map(place => findMove(items, place)).find(each => each !== undefined) ?? 0
-      this.update(text => movePlace(text, move))
-    }
-    this.#start = start
-    return isOther
-  }
-
-  /** Starts a turn if the last message of the user is new. */
-  async #beginTurn(items: Items): Promise<void> {
-    const index = items.findLastIndex(isUserMessage)
-    const asked = items[index]
-    const turn = placeAt(items, index + 1)
-    if (asked === undefined || isSamePlace(this.#turn, turn)) return
-    this.#turn = turn
-    this.beginTurn()
-    const slash = index === items.length - 1 ? await this.#expandSlash(asked) : undefined
-    if (slash !== undefined) this.add({ ...slash, place: turn })
-  }
-
-  /** Loads the skill of a message that begins with `/` and the skill's name. */
-  async #expandSlash(message: OpenaiItem): Promise<Omit<PlacedText, 'place'> | undefined> {
-    const asked = plainTextOf(message)
-    if (!asked.trimStart().startsWith('/')) return undefined
-    const invoked = await expandInvocation(this.session, asked)
-    return invoked && { asked, ...invoked }
-  }
-}
-
-/** True if the history contains the text, or the place at which the adapter adds the text. */
-function isStored(items: Items, text: KnownText): boolean {
-  if ('place' in text) return isUnchanged(items, text.place)
-  return items.some(({ callId, type }) => callId === text.callId && type !== 'function_call')
-}
-
-function movePlace(text: KnownText, count: number): KnownText {
-  if ('callId' in text) return text
-  return { ...text, place: { ...text.place, index: text.place.index - count } }
-}
-
-/** Changes a message in place, because the SDK recognizes only its own objects. */
-function replaceMessage(item: OpenaiItem, content: string): void {
-  Object.assign(item, { content })
-}
-
-function weave<Item extends OpenaiItem>(items: readonly Item[], texts: readonly KnownText[]): Woven<Item> {
-  const woven: Woven<Item>[] = [[], ...items.map(item => [item])]
-  const added = texts.filter(text => 'place' in text).filter(text => isStored(items, text))
-  for (const { asked, text, place } of added) {
-    const message = items[place.index - 1]
-    if (asked === undefined) woven[place.index]?.push(toUserMessage(text))
-    else if (message !== undefined) replaceMessage(message, text)
-  }
-  return woven.flat()
 }

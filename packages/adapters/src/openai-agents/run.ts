@@ -1,22 +1,20 @@
 import { SkillError } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
+import { type AddedMessage, type HistoryItem, textOf } from '../history-place.ts'
 import { joinTexts } from '../live-conversation.ts'
-import type { TrackedHistory } from './history.ts'
-import { textOf } from './place.ts'
+import type { OpenaiHistory } from './history.ts'
 import type {
   OpenaiAgent,
   OpenaiFilterCall,
-  OpenaiItem,
   OpenaiModelData,
   OpenaiRunHooks,
   OpenaiRunSettings,
   OpenaiToolError,
-  OpenaiUserMessage,
 } from './sdk.ts'
 import { withoutNotices } from './session.ts'
 
 /** The histories of the agents that have skills. One run may reach several agents. */
-export const histories: WeakMap<object, TrackedHistory> = new WeakMap()
+export const histories: WeakMap<object, OpenaiHistory> = new WeakMap()
 
 /** Returns the options of one run that the adapter sets. */
 export function createRunHooks(settings: OpenaiRunSettings): OpenaiRunHooks {
@@ -26,7 +24,7 @@ export function createRunHooks(settings: OpenaiRunSettings): OpenaiRunHooks {
   let agent: OpenaiAgent | undefined
   return {
     ...defined({ session: session && withoutNotices(session, items => removeTexts(items, added)) }),
-    async callModelInputFilter<Item extends OpenaiItem>(call: OpenaiFilterCall<Item>) {
+    async callModelInputFilter<Item extends HistoryItem>(call: OpenaiFilterCall<Item>) {
       agent = call.agent
       const history = histories.get(agent)
       if (history !== undefined) history.unfiltered = undefined
@@ -44,7 +42,7 @@ export function createRunHooks(settings: OpenaiRunSettings): OpenaiRunHooks {
 /** Makes an agent fail if it runs without the options: without them, the model gets neither catalog nor notices. */
 export function requireHooks(
   agent: OpenaiAgent,
-  history: TrackedHistory,
+  history: OpenaiHistory,
   chat: { readonly hasOptions?: boolean },
 ): void {
   const getSystemPrompt = agent.getSystemPrompt.bind(agent)
@@ -61,7 +59,7 @@ export function requireHooks(
 type AddedTexts = Map<string, string | undefined>
 
 /** Removes from the items what the adapter added to requests. */
-function removeTexts(items: readonly OpenaiItem[], added: AddedTexts): readonly OpenaiItem[] {
+function removeTexts(items: readonly HistoryItem[], added: AddedTexts): readonly HistoryItem[] {
   return items.flatMap(item => {
     const text = textOf(item)
     if (!added.has(text)) return [item]
@@ -82,12 +80,12 @@ function describeUnknownTool(
   return histories.get(agent)?.session.describeUnknownTool(toolName, names)
 }
 
-async function prepareCall<Item extends OpenaiItem>(
-  history: TrackedHistory,
+async function prepareCall<Item extends HistoryItem>(
+  history: OpenaiHistory,
   { input: given, instructions }: OpenaiModelData<Item>,
   { conversationId, previousResponseId }: OpenaiRunSettings,
   added: AddedTexts,
-): Promise<OpenaiModelData<Item | OpenaiUserMessage>> {
+): Promise<OpenaiModelData<Item | AddedMessage>> {
   if (conversationId !== undefined || previousResponseId !== undefined) history.isRemote = true
   const input = history.isRemote
     ? await history.prepareRemote(given, previousResponseId)

@@ -1,5 +1,7 @@
 // The parts of `@openai/agents` that the adapter uses. The classes and objects of the SDK have these shapes.
 
+import type { AddedMessage, HistoryItem } from '../history-place.ts'
+
 /** The part of an `Agent` that the adapter uses. */
 export interface OpenaiAgent {
   readonly tools: readonly OpenaiTool[]
@@ -14,22 +16,6 @@ export interface OpenaiTool {
   readonly type: string
   readonly name: string
   inputGuardrails?: object[] | undefined
-}
-
-/** An `AgentInputItem`: a message, a tool call or the result of a tool call. */
-export interface OpenaiItem {
-  readonly type?: string | undefined
-  readonly role?: string | undefined
-  readonly callId?: string | null | undefined
-  readonly content?: unknown
-  readonly output?: unknown
-}
-
-/** A message that the adapter adds to a history. */
-export interface OpenaiUserMessage {
-  type: 'message'
-  role: 'user'
-  content: string
 }
 
 /** What the SDK sends to the model. */
@@ -71,9 +57,9 @@ export interface OpenaiRunSettings {
 /** The options of a run that the adapter sets. */
 export interface OpenaiRunHooks {
   /** The SDK awaits it before every model call, and passes it copies of all items. */
-  callModelInputFilter: <Item extends OpenaiItem>(
+  callModelInputFilter: <Item extends HistoryItem>(
     call: OpenaiFilterCall<Item>,
-  ) => Promise<OpenaiModelData<Item | OpenaiUserMessage>>
+  ) => Promise<OpenaiModelData<Item | AddedMessage>>
   toolErrorFormatter: (error: OpenaiToolError) => Promise<string | undefined>
   toolNotFoundBehavior: ToolNotFoundBehavior
 }

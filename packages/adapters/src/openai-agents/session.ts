@@ -1,8 +1,8 @@
 import { defined } from '@skillstoke/core/internal'
-import type { OpenaiItem } from './sdk.ts'
+import type { HistoryItem } from '../history-place.ts'
 
 /** Returns the items without the texts of the adapter. */
-type ToStored = (items: readonly OpenaiItem[]) => readonly OpenaiItem[]
+type ToStored = (items: readonly HistoryItem[]) => readonly HistoryItem[]
 
 type Method = (first: unknown, ...rest: readonly unknown[]) => unknown
 
@@ -28,7 +28,7 @@ export function withoutNotices<Session extends object>(session: Session, toStore
         return (first: Transaction, ...rest: readonly unknown[]) =>
           method(toStoredTransaction(first, toStored), ...rest)
       if (!WRITERS.has(key)) return method
-      return async (items: readonly OpenaiItem[], ...rest: readonly unknown[]) => {
+      return async (items: readonly HistoryItem[], ...rest: readonly unknown[]) => {
         const stored = toStored(items)
         if (stored.length > 0 || items.length === 0) await method(stored, ...rest)
       }
@@ -38,8 +38,8 @@ export function withoutNotices<Session extends object>(session: Session, toStore
 
 interface Transaction {
   readonly transaction: {
-    readonly items?: readonly OpenaiItem[]
-    readonly replacement?: readonly OpenaiItem[]
+    readonly items?: readonly HistoryItem[]
+    readonly replacement?: readonly HistoryItem[]
   }
 }
 

@@ -3,6 +3,7 @@ export const AGENT_SDKS: readonly AgentSdk[] = [
   { id: 'mastra', name: 'Mastra', packages: ['@mastra/core'], tested: '1.71' },
   { id: 'langchain', name: 'LangChain', packages: ['langchain', 'deepagents'], tested: '1.5' },
   { id: 'strands', name: 'Strands Agents', packages: ['@strands-agents/sdk'], tested: '1.19' },
+  { id: 'pi', name: 'pi', packages: ['@earendil-works/pi-agent-core'], tested: '1.5' },
   {
     id: 'claude-agent-sdk',
     name: 'Claude Agent SDK',

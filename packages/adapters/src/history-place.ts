@@ -1,4 +1,19 @@
-import type { OpenaiItem, OpenaiUserMessage } from './sdk.ts'
+/** An item of a history: a message, a tool call or the result of a tool call. */
+export interface HistoryItem {
+  /** @default 'message' */
+  readonly type?: string | undefined
+  readonly role?: string | undefined
+  readonly callId?: string | null | undefined
+  readonly content?: unknown
+  readonly output?: unknown
+}
+
+/** A message that an adapter adds to a history. */
+export interface AddedMessage {
+  type: 'message'
+  role: 'user'
+  content: string
+}
 
 /** A place between two items of a history. */
 export interface HistoryPlace {
@@ -8,7 +23,7 @@ export interface HistoryPlace {
   readonly key: string
 }
 
-type Items = readonly OpenaiItem[]
+type Items = readonly HistoryItem[]
 
 export function placeAt(items: Items, index: number): HistoryPlace {
   const before = items.slice(Math.max(index - 2, 0), Math.max(index, 0))
@@ -32,35 +47,35 @@ export function findMove(items: Items, place: HistoryPlace): number | undefined 
 }
 
 /** Returns the text of a message; an empty text for other items. */
-export function textOf({ content }: OpenaiItem): string {
+export function textOf({ content }: HistoryItem): string {
   if (typeof content === 'string') return content
   return Array.isArray(content) ? content.map(toText).join('') : ''
 }
 
 /** Returns the text of a message; an empty text if the message also has other parts, for example an image. */
-export function plainTextOf(message: OpenaiItem): string {
+export function plainTextOf(message: HistoryItem): string {
   const { content } = message
   return Array.isArray(content) && content.length > 1 ? '' : textOf(message)
 }
 
 /** True if the item contains the text, in a message or in the result of a tool call. */
-export function containsText({ content, output }: OpenaiItem, text: string): boolean {
+export function containsText({ content, output }: HistoryItem, text: string): boolean {
   const texts = [content, output].flatMap(value => (Array.isArray(value) ? value.map(toText) : toText(value)))
   return texts.some(each => each.includes(text))
 }
 
-export function isUserMessage(item: OpenaiItem | undefined): item is OpenaiItem {
+export function isUserMessage(item: HistoryItem | undefined): item is HistoryItem {
   return item?.role === 'user'
 }
 
-export function toUserMessage(content: string): OpenaiUserMessage {
+export function toUserMessage(content: string): AddedMessage {
   return { type: 'message', role: 'user', content }
 }
 
 const SHOWN_CHARACTERS = 40
 
 /** Describes an item without its id, because some sessions change the ids of messages. */
-function describeItem(item: OpenaiItem): string {
+function describeItem(item: HistoryItem): string {
   const { type = 'message', role = '', callId } = item
   if (typeof callId === 'string') return `${type} ${callId}`
   const text = textOf(item)
