@@ -8,6 +8,7 @@ import { expandSlash, KNOWN_SLASH, type SlashOptions } from '../activation/slash
 import { listInScope } from '../catalog/catalog-cache.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { intersectScopes, type SkillScope } from '../catalog/scope.ts'
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import { checkOptions } from '../options.ts'
 import { quote } from '../quote.ts'
@@ -80,6 +81,8 @@ export class SkillSession implements Disposable {
   readonly #record: ConversationRecord
   #turn = 0
   #toldTurn = -1
+  /** The catalog at the previous model call; `false` if the conversation has started over since. */
+  #sentCatalog: string | false | undefined
   #isClosed = false
 
   /** Used by `SkillRuntime.session` and `child`. */
@@ -115,6 +118,7 @@ export class SkillSession implements Disposable {
     })
     this.ledger = this.#record.ledger
     if (stored !== undefined) {
+      this.#sentCatalog = stored.catalog.text
       this.#record.resume(stored, host.seal !== undefined)
       this.#activate(stored.active)
     }
@@ -458,6 +462,7 @@ export class SkillSession implements Disposable {
     const parts = { find, conversation: this.#access, countTokens: this.#host.countTokens }
     const { kept, dropped } = await chooseRestored(parts, options)
     this.#record.restart(now, kept)
+    this.#sentCatalog = false
     this.#pin()
     return Object.freeze({
       catalog: this.catalog,
@@ -485,7 +490,7 @@ export class SkillSession implements Disposable {
 
   async #propose(fresh = true, commits = false): Promise<Proposal | undefined> {
     this.#assertOpen()
-    if (this.#isToldForTurn()) return undefined
+    if (this.#isToldForTurn()) return this.#report(undefined)
     if (fresh && this.delivery !== 'pinned') await this.#reader.fresh()
     await this.#record.learn(this.#target(), this.#reader)
     this.#assertOpen()
@@ -496,6 +501,22 @@ export class SkillSession implements Disposable {
       this.#record.settle(now)
       this.#toldTurn = this.#turn
     } else if (commits) this.#commit(proposal)
+    return this.#report(proposal)
+  }
+
+  /** Reports what the model has at the call for which an offer was made. Returns the offer. */
+  #report(proposal: Proposal | undefined): Proposal | undefined {
+    const { number: generation, digest } = proposal?.now ?? this.generation
+    const { text: catalog } = proposal?.catalog ?? this.catalogDetails
+    const sent = this.#sentCatalog ?? catalog
+    this.#sentCatalog = catalog
+    const skills = this.ledger.entries().map(({ name, revision }) => ({ name, revision }))
+    const notice = proposal && {
+      tokens: proposal.update.tokens,
+      skills: proposal.notice.said.map(([name]) => name),
+    }
+    const call = { conversation: this.id, generation, digest, skills, isPrefixKept: sent === catalog }
+    this.#host.offered({ ...call, ...defined({ notice }) })
     return proposal
   }
 
