@@ -81,8 +81,8 @@ export function bridgeOpenTelemetry(api: OpenTelemetryApi): OpenTelemetryBridge 
   const calls = new ModelCallSpans()
   const spans = new WeakMap<TracedRequest, Span>()
   // Created at the first count, because the host may register its meter provider after the bridge.
-  let created: Instruments | undefined
-  const instruments = (): Instruments => (created ??= createInstruments(api))
+  let created: ReturnType<typeof createInstruments> | undefined
+  const instruments = () => (created ??= createInstruments(api))
   const stop = followTelemetry({
     count: (name, labels) => instruments().counters.get(name)?.add(1, labels),
     commandEnded: (seconds, labels) => instruments().commands.record(seconds, labels),
@@ -134,13 +134,7 @@ export function bridgeOpenTelemetry(api: OpenTelemetryApi): OpenTelemetryBridge 
   }
 }
 
-interface Instruments {
-  readonly counters: ReadonlyMap<CounterName, Counter>
-  readonly requests: Histogram
-  readonly commands: Histogram
-}
-
-function createInstruments(api: OpenTelemetryApi): Instruments {
+function createInstruments(api: OpenTelemetryApi) {
   const meter = api.metrics.getMeter(NAME)
   const counters = new Map<CounterName, Counter>()
   for (const [name, description] of Object.entries(COUNTERS) as [CounterName, string][])
