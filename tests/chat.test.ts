@@ -484,7 +484,9 @@ describe('stoke trace', () => {
     const missing = stoke('trace', 'c-9')
     expect([missing.status, missing.stderr]).toEqual([
       2,
-      expect.stringMatching(/^error: there is no conversation "c-9" in \S+; ".* chat --list" shows all ids\n$/),
+      expect.stringMatching(
+        /^error: there is no conversation "c-9" in \S+; ".* chat --list" shows all ids\n$/,
+      ),
     ])
     expect(existsSync(folder.at('state/conversations.sqlite'))).toBe(false)
     await chat(['c-1', '--ask', 'Use refund.'])
