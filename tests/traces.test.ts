@@ -1,10 +1,11 @@
 import { aiSdk } from '@skillstoke/adapters/ai-sdk'
 import { openaiChatLoop } from '@skillstoke/adapters/loop'
 import { createOfflineModel } from '@skillstoke/agent'
-import { generateText, type ModelMessage, stepCountIs, streamText } from 'ai'
+import { generateText, jsonSchema, type ModelMessage, stepCountIs, streamText, tool } from 'ai'
 import { expect, test } from 'vitest'
 import { OpenAiServer } from './fixtures/openai-server.ts'
 import type { ReceivedSpan } from './fixtures/otlp-receiver.ts'
+import { type ScriptedAnswer, ScriptedModel } from './fixtures/scripted-model.ts'
 import { openTracedSkills, type TracedSkills } from './fixtures/traced-skills.ts'
 
 const refund = (days: number) => ({
@@ -72,6 +73,8 @@ test('with the AI SDK, each span of a model call has the revisions that the mode
     { 'skillstoke.skill': 'refund', 'skillstoke.revision': second },
   ])
   expect(tools.map(({ events }) => events[0]?.name)).toEqual(['skill.used', 'skill.used'])
+  const [, last, , newest] = calls.map(ofSkills)
+  expect(named(spans, /^turn/).map(ofSkills)).toEqual([last, newest])
   const others = spans.filter(span => !/^(chat|execute_tool|turn) /.test(span.name))
   expect(others.filter(span => Object.keys(ofSkills(span)).length > 0)).toEqual([])
   expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(2)
@@ -100,6 +103,39 @@ test('each of three conversations at the same time has its own attributes', asyn
   )
   for (const { traceId, attributes } of calls)
     expect(traces.get(traceId)).toBe(`turn ${String(attributes['gen_ai.conversation.id'])}`)
+})
+
+test('a conversation inside a tool call has its own attributes, and those of the outer one stay', async () => {
+  await using traced = await openTracedSkills()
+  const { source, skills, integration } = traced
+  source.put(refund(30))
+  const telemetry = { integrations: [integration] }
+  using outer = aiSdk<ModelMessage>(skills, { id: 'outer' })
+  const delegate = tool({
+    inputSchema: jsonSchema({ type: 'object', properties: {} }),
+    async execute() {
+      using inner = outer.child({ id: 'inner' })
+      const call = await inner.turn('Use the skill "refund".')
+      const settings = { model: createOfflineModel(), stopWhen: stepCountIs(20), telemetry }
+      return (await generateText({ ...call, ...settings })).text
+    },
+  })
+  const calls: readonly ScriptedAnswer[] = [{ tool: 'delegate', input: {} }, { text: 'Done.' }]
+  const model = new ScriptedModel(call => calls[call - 1] ?? { text: 'Done.' })
+  await traced.inSpan('turn', {}, async () => {
+    const call = await outer.turn('Delegate it.', { tools: { delegate } })
+    await outer.keep(await generateText({ model, ...call, stopWhen: stepCountIs(20), telemetry }))
+  })
+  const ids = named(await traced.received(), /^chat /).map(({ name, attributes }) => [
+    name,
+    attributes['gen_ai.conversation.id'],
+  ])
+  expect(ids).toEqual([
+    ['chat scripted', 'outer'],
+    ['chat offline', 'inner'],
+    ['chat offline', 'inner'],
+    ['chat scripted', 'outer'],
+  ])
 })
 
 test('a plain loop without spans gets a span for each model call', async () => {

@@ -22,14 +22,15 @@ test.each(ERAS)(
   'a request of a client with protocol version %s becomes a span with the skill and its revision',
   async era => {
     const spans = new InMemorySpanExporter()
-    const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] })
+    // The bridge is a part of the tracer provider, so it exists before both providers.
+    const bridge = bridgeOpenTelemetry(api)
+    const provider = new BasicTracerProvider({ spanProcessors: [bridge, new SimpleSpanProcessor(spans)] })
     api.trace.setGlobalTracerProvider(provider)
     const metrics = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
     const reader = new PeriodicExportingMetricReader({ exporter: metrics, exportIntervalMillis: 3_600_000 })
     const meters = new MeterProvider({ readers: [reader] })
     api.metrics.setGlobalMeterProvider(meters)
     await using it = await open(FILES, { name: 'support' })
-    const bridge = bridgeOpenTelemetry(api)
     const stop = publishEvents(it.skills)
     const client = await it.connect(era)
     await client.callTool({ name: 'skill', arguments: { name: 'refund' } })
