@@ -6,6 +6,7 @@ import { ApiClient } from '../packages/cli/src/client/index.ts'
 import { BROKEN_REFUND, changeTeam, writeSupportDesk } from '../tests/fixtures/support-desk.ts'
 import { DevServer } from './dev-server.ts'
 import { recordSaves } from './recording.ts'
+import { drawTrace } from './trace.ts'
 
 // Makes the pictures of the documentation from real runs of the dev server, so that they show the current program. Run it with `npm run pictures`.
 
@@ -25,6 +26,7 @@ const VIEWS: readonly (readonly [file: string, address: string, text: string | R
 /** Writes the pictures into a folder. */
 export async function makePictures(folder: string): Promise<void> {
   writeFileSync(join(folder, 'save.svg'), await recordSaves())
+  writeFileSync(join(folder, 'trace.svg'), await drawTrace())
   let team = ''
   await using dev = new DevServer(path => {
     team = writeSupportDesk(path).team

@@ -153,6 +153,6 @@ function percent(share: number): string {
   return `${Math.round(share * 1_000) / 10}%`
 }
 
-function escapeText(text: string): string {
+export function escapeText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }

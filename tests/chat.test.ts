@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ChatProcess, type ChatProcessOptions } from './fixtures/chat.ts'
 import { type CliOptions, type CliRun, stokeBeside, stoke as stokeThread } from './fixtures/cli.ts'
@@ -451,5 +451,52 @@ describe('stoke chat at a terminal', () => {
     running.type('/quit\r')
     expect(await running.end()).toBe(0)
     expect(running.stdout.match(/Monday/g)).toHaveLength(1)
+  })
+})
+
+describe('stoke trace', () => {
+  test('shows what the model had in a turn, and a command that prints the text of that revision', async () => {
+    await chat(['c-1', '--ask', 'Use refund.'])
+    folder.writeSkill('skills/refund', { body: 'Within 14 days.' })
+    await chat(['c-1', '--ask', 'And refund again?'])
+    const { status, stdout } = stoke('trace', 'c-1', '--root', 'skills')
+    expect(status).toBe(0)
+    const [, before = '', after = ''] = /you loaded refund at (\w{8}), it is now (\w{8})/.exec(stdout) ?? []
+    const lines = stdout.split('\n')
+    expect(lines[0]).toMatch(/^c-1, turn 2 of 2, \d{4}-\d\d-\d\d \d\d:\d\d: And refund again\?$/)
+    expect(lines[3]).toMatch(
+      new RegExp(` model call +\\d+ \\(\\w{8}\\) +refund ${before}, was told: ${after}$`),
+    )
+    expect(lines[4]).toMatch(new RegExp(` tool skill +refund ${after}$`))
+    expect(lines[6]).toMatch(/^answer: .*Within 14 days\.$/)
+    const [, words = ''] = /read what it had: .*?(show refund --revision .*)$/m.exec(stdout) ?? []
+    expect(words).toContain(after)
+    const [, ...flags] = words.replace(/ --state .*/, '').split(' ')
+    expect(stoke('show', ...flags).stdout).toContain('Within 14 days.')
+    expect(stoke('show', 'refund', '--revision', before, '--root', 'skills').stdout).toContain(
+      'Within 30 days.',
+    )
+    const { json } = stoke<{ readonly turn: number }>('trace', 'c-1', '1', '--json')
+    expect(json).toMatchObject({ conversation: 'c-1', turn: 1, turns: 2, question: 'Use refund.' })
+  })
+
+  test('refuses an unknown conversation and an unknown turn, and creates no file', async () => {
+    const missing = stoke('trace', 'c-9')
+    expect([missing.status, missing.stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /^error: there is no conversation "c-9" in \S+; ".* chat --list" shows all ids\n$/,
+      ),
+    ])
+    expect(existsSync(folder.at('state/conversations.sqlite'))).toBe(false)
+    await chat(['c-1', '--ask', 'Use refund.'])
+    expect(stoke('trace', 'c-9').stderr).toContain('there is no conversation "c-9"')
+    expect(stoke('trace', 'c-1', '2').stderr).toBe(
+      'error: the conversation "c-1" has no turn 2; the number of its turns is 1\n',
+    )
+    expect(stoke('trace', 'c-1', 'two')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('"two" is not a whole number above 0'),
+    })
   })
 })

@@ -66,7 +66,7 @@ export default {
         ].map(item),
       },
       { text: 'Serve', items: ['mcp', 'fleet', 'fleet-deployment'].map(item) },
-      { text: 'Operate', items: ['cli', 'sources', 'trust', 'platforms'].map(item) },
+      { text: 'Operate', items: ['cli', 'sources', 'trust', 'traces', 'platforms'].map(item) },
       { text: 'Move from', collapsed: true, items: itemsOf('moving') },
       {
         text: 'Reference',

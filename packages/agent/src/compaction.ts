@@ -1,4 +1,5 @@
 import type { ModelMessage } from 'ai'
+import type { ConversationMessage } from './conversation-store.ts'
 import type { TurnOptions } from './turn-input.ts'
 
 export interface CompactOptions extends TurnOptions {
@@ -11,7 +12,7 @@ export interface CompactOptions extends TurnOptions {
 /** The beginnings of the messages that the agent adds in the name of the user. */
 const SUMMARY = 'Summary of the conversation so far:\n'
 const RESTORED = 'The skills that you loaded earlier, at their newest revisions:\n\n'
-const NOTICE_TAG = '<skills_update'
+export const NOTICE_TAG = '<skills_update'
 
 /**
  * Returns the messages after a compaction. The skills are at the end, because older texts of them may be in the kept
@@ -68,7 +69,8 @@ export function estimateTokens(system: string, messages: readonly ModelMessage[]
   return Math.ceil((system.length + JSON.stringify(messages).length) / 4)
 }
 
-function isAdded({ role, content }: ModelMessage): boolean {
+/** True for a message that the agent added in the name of the user. */
+export function isAdded({ role, content }: Pick<ConversationMessage, 'role' | 'content'>): boolean {
   const starts = [SUMMARY, RESTORED, NOTICE_TAG]
   return role === 'user' && typeof content === 'string' && starts.some(start => content.startsWith(start))
 }

@@ -51,6 +51,7 @@ import { PrefixMeter, type PrefixReading } from './prefix-meter.ts'
 import type { SkillAgentOptions } from './skill-agent.ts'
 import { summarize } from './summarize.ts'
 import { addUsage, NO_USAGE, type TokenUsage } from './token-usage.ts'
+import { traceTurn } from './trace-turn.ts'
 import { ConversationClaim } from './turn-claim.ts'
 import { checkInput, type TurnInput, type TurnOptions, toStorable } from './turn-input.ts'
 
@@ -135,6 +136,28 @@ export class Conversation implements Disposable {
     this.#chat = this.#openChat(stored)
     this.#restore(stored?.messages ?? [])
   }
+
+  /**
+   * Returns how the answer of a stored turn came about: the notices, and for each model call the revisions that the
+   * model had.
+   * @param turn counted from 1. The default is the last turn
+   * @throws {SkillError} INVALID_OPTION when the conversation has no such turn
+   *
+   * @example
+   * ```ts
+   * import { Conversation, createOfflineModel, MemoryConversationStore, SkillAgent } from '@skillstoke/agent'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const store = new MemoryConversationStore()
+   * const agent = new SkillAgent({ skills, store, model: createOfflineModel() })
+   * await agent.conversation('chat-1').send('Use the skill "support-pdf".')
+   * const { steps } = await Conversation.trace(store, 'local', 'chat-1')
+   * console.log(steps.map(({ kind }) => kind)) // prints [ 'model-call', 'skill-use', 'model-call' ]
+   * ```
+   */
+  static readonly trace: typeof traceTurn = traceTurn
 
   /** The record of what the conversation was told about skills. */
   get session(): SkillSession {

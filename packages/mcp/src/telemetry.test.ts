@@ -22,14 +22,16 @@ test.each(ERAS)(
   'a request of a client with protocol version %s becomes a span with the skill and its revision',
   async era => {
     const spans = new InMemorySpanExporter()
-    const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] })
+    // The bridge is a part of the tracer provider, so it exists before both providers.
+    const bridge = bridgeOpenTelemetry(api)
+    const provider = new BasicTracerProvider({ spanProcessors: [bridge, new SimpleSpanProcessor(spans)] })
     api.trace.setGlobalTracerProvider(provider)
     const metrics = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
     const reader = new PeriodicExportingMetricReader({ exporter: metrics, exportIntervalMillis: 3_600_000 })
     const meters = new MeterProvider({ readers: [reader] })
     api.metrics.setGlobalMeterProvider(meters)
     await using it = await open(FILES, { name: 'support' })
-    const stops = [publishEvents(it.skills), bridgeOpenTelemetry(api)]
+    const stop = publishEvents(it.skills)
     const client = await it.connect(era)
     await client.callTool({ name: 'skill', arguments: { name: 'refund' } })
     await client.callTool({ name: 'skill', arguments: { name: 'nothing' } })
@@ -37,7 +39,8 @@ test.each(ERAS)(
     await client.readResource({ uri: 'skill://maps/SKILL.md' })
     await expect(client.readResource({ uri: 'skill://nothing/SKILL.md' })).rejects.toThrow()
     await it.write('maps/SKILL.md', text('maps', 'New.'))
-    for (const stop of stops) stop()
+    stop()
+    await bridge.shutdown()
     await client.callTool({ name: 'skill', arguments: { name: 'maps' } }) // not seen any more
     const { revision } = it.skills.current.get('refund')
     const found = spans.getFinishedSpans()
@@ -95,7 +98,7 @@ test('a span continues the trace of the caller', async () => {
   })
   await using it = await open(FILES)
   const stopEvents = publishEvents(it.skills)
-  const stop = bridgeOpenTelemetry(api)
+  const bridge = bridgeOpenTelemetry(api)
   const client = await it.connect('2026-07-28')
   const traceId = '0af7651916cd43dd8448eb211c80319c'
   await client.callTool({
@@ -103,8 +106,8 @@ test('a span continues the trace of the caller', async () => {
     arguments: { name: 'refund' },
     _meta: { traceparent: `00-${traceId}-b7ad6b7169203331-01` },
   })
-  stop()
   stopEvents()
+  await bridge.shutdown()
   const [span] = spans.getFinishedSpans()
   expect(span?.spanContext().traceId).toBe(traceId)
   const { revision } = it.skills.current.get('refund')

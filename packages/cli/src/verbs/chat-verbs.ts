@@ -1,10 +1,27 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { CONFIRMATIONS, type Confirmation } from '../chat/tool-confirmation.ts'
 import { act } from './act.ts'
-import { withSandboxOption, withScopeOptions, withSharedOptions } from './verb-options.ts'
+import { parseCount, withSandboxOption, withScopeOptions, withSharedOptions } from './verb-options.ts'
 
-/** Adds `chat`, which holds a conversation in the terminal. */
+/** Adds the verbs about conversations in the terminal. */
 export function addChatVerbs(program: Command): void {
+  addChat(program)
+  addTrace(program)
+}
+
+function addTrace(program: Command): void {
+  withSharedOptions(program.command('trace'))
+    .description('show which revisions of skills the model had when it answered in a stored conversation')
+    .argument('<conversation>', 'id of a conversation of "stoke chat"')
+    .argument('[turn]', 'number of the turn, counted from 1 (default: the last turn)', parseCount)
+    .addHelpText(
+      'after',
+      '\nPrints what the conversation was told, and the revisions whose instructions each model call contained.\n\nExamples:\n  stoke trace chat-nabolu\n  stoke trace chat-nabolu 2 --json',
+    )
+    .action(act(async () => (await import('../commands/trace.ts')).trace))
+}
+
+function addChat(program: Command): void {
   withSandboxOption(withScopeOptions(withSharedOptions(program.command('chat'))))
     .description('talk with the reference agent in the terminal, while skills are edited')
     .argument('[id]', 'conversation to continue, or the id of a new conversation (default: a new id)')

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
@@ -25,6 +26,15 @@ test('emit() calls handlers in order and awaits each handler', async () => {
   off()
   await bus.emit('skills:batch', batch(2))
   expect(told).toEqual(['first', 'second', 'first'])
+})
+
+test('emit() calls a synchronous handler in the async context of its caller, even while another emit() waits', async () => {
+  const context = new AsyncLocalStorage<number>()
+  const bus = new InProcessEventBus()
+  const told: unknown[] = []
+  bus.on('skills:batch', ({ generation }) => void told.push([generation, context.getStore()]))
+  await Promise.all([1, 2, 3].map(each => context.run(each, () => bus.emit('skills:batch', batch(each)))))
+  expect(told).toEqual([1, 2, 3].map(each => [each, each]))
 })
 
 test('emit() calls all handlers even if one handler throws, and reports the error', async () => {

@@ -8,7 +8,7 @@ import type { ScriptEvents } from '../script/script-events.ts'
 import type { SkillFacet } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { SkillMiss, SkillUse } from '../tool/skill-use.ts'
+import type { ModelCallSkills, SkillMiss, SkillUse } from '../tool/skill-use.ts'
 
 /** The events of a runtime, by event name. */
 export interface SkillEvents extends ScriptEvents {
@@ -35,6 +35,8 @@ export interface SkillEvents extends ScriptEvents {
   'skill:used': SkillUse
   /** A model asked for a skill by a name or by words that match no skill. */
   'skill:missed': SkillMiss
+  /** A conversation is about to call the model: `offer()` or `update()` of its session has found its result. */
+  'skills:offered': ModelCallSkills
   /** This process or another process recorded a decision about a skill folder. */
   'skill:decided': FolderPlace & { readonly decision: RecordedDecision }
   /** Emitted once for each new generation, after the events of the changed skills. */

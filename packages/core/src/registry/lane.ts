@@ -51,7 +51,9 @@ export class Lane<Item> {
     for (let [item, ...rest] = this.#waiting; item !== undefined; [item, ...rest] = this.#waiting) {
       this.#waiting = rest
       try {
-        await this.#options.receive(item)
+        const receiving = this.#options.receive(item)
+        // A synchronous receiver is never busy, so each sender calls it in its own async context.
+        if (receiving !== undefined) await receiving
       } catch (thrown) {
         this.#tell(thrown)
       }

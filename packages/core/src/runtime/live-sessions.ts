@@ -41,6 +41,7 @@ export class LiveSessions {
       ended: session => this.#end(session),
       used: uses.used,
       missed: uses.missed,
+      offered: uses.offered,
       scriptTools: (conversation: Conversation) =>
         scripts.canRun ? createScriptTools(conversation, scripts) : [],
       commandTools: (conversation: Conversation) =>

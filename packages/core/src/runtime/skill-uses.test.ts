@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createSkillRuntime, MemorySource, type SkillRuntime } from '../index.ts'
-import type { SkillUse } from '../tool/skill-use.ts'
+import type { ModelCallSkills, SkillUse } from '../tool/skill-use.ts'
 
 let source: MemorySource
 let skills: SkillRuntime
@@ -61,6 +61,69 @@ test('skill:missed reports each search without a match, and neither a list nor a
     { query: 'quantum physics', conversation: 'chat-2' },
     { query: 'vat' },
   ])
+})
+
+describe('skills:offered', () => {
+  const edit = (body: string): void => source.put({ name: 'refund', description: 'Refunds.', body })
+  let calls: ModelCallSkills[]
+
+  beforeEach(() => {
+    calls = []
+    skills.events.on('skills:offered', call => void calls.push(call))
+  })
+
+  test('reports before each model call what the model has, also if there is nothing new', async () => {
+    const session = skills.session({ id: 'chat-1' })
+    const { revision } = skills.current.get('refund')
+    await session.offer()
+    await session.expandSlash('/refund')
+    edit('Use form TWO.')
+    const offer = await session.offer()
+    offer?.commit()
+    await session.update()
+    const { number, digest } = skills.current
+    const shared = { conversation: 'chat-1', isPrefixKept: true, generation: number, digest }
+    const loaded = [{ name: 'refund', revision }]
+    const notice = { tokens: offer?.tokens, skills: ['refund'] }
+    expect(calls).toEqual([
+      { ...shared, generation: number - 1, digest: calls[0]?.digest, skills: [] },
+      { ...shared, skills: loaded, notice },
+      { ...shared, skills: loaded },
+    ])
+    expect(calls[0]?.digest).not.toBe(digest)
+  })
+
+  test('reports the generation that a conversation with applyAt "turn" was told, not the newest', async () => {
+    const session = skills.session({ id: 'chat-1', applyAt: 'turn' })
+    session.beginTurn()
+    await session.update()
+    edit('Use form TWO.')
+    await skills.fresh()
+    await session.update()
+    session.beginTurn()
+    await session.update()
+    const { number } = skills.current
+    expect(calls.map(({ generation }) => generation)).toEqual([number - 1, number - 1, number])
+  })
+
+  test('says that the prefix is lost after a new catalog and after rebase()', async () => {
+    const session = skills.session({ id: 'chat-1', delivery: 'rebuild' })
+    await session.update()
+    source.put({ name: 'vat', description: 'Taxes.' })
+    await session.update()
+    await session.update()
+    await session.rebase()
+    await session.update()
+    await session.update()
+    expect(calls.map(({ isPrefixKept }) => isPrefixKept)).toEqual([true, false, true, false, true])
+  })
+
+  test('says that a resumed conversation keeps its prefix, unless its scope no longer allows the catalog', async () => {
+    const resume = skills.session({ id: 'chat-1' }).state()
+    await skills.session({ id: 'chat-1', resume }).update()
+    await skills.session({ id: 'chat-1', resume, scope: { exclude: ['refund'] } }).update()
+    expect(calls.map(({ isPrefixKept }) => isPrefixKept)).toEqual([true, false])
+  })
 })
 
 describe('usageOf()', () => {

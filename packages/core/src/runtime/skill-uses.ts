@@ -2,7 +2,7 @@ import { defined } from '../defined.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { Clock } from '../host.ts'
 import type { Digest } from '../skill/digest.ts'
-import type { SkillMiss, SkillUse, UseListener } from '../tool/skill-use.ts'
+import type { ModelCallSkills, SkillMiss, SkillUse, UseListener } from '../tool/skill-use.ts'
 
 /** How often a skill was used since the runtime started, and its last use. */
 export interface SkillUsage {
@@ -15,7 +15,7 @@ export interface SkillUsage {
   readonly conversation?: string
 }
 
-/** Counts the uses of each skill, and emits an event for each use and for each search without a match. */
+/** Counts the uses of each skill, and emits an event for each use, each search without a match and each model call. */
 export class SkillUses implements UseListener {
   readonly #usage = new Map<string, SkillUsage>()
   readonly #clock: Clock
@@ -38,6 +38,8 @@ export class SkillUses implements UseListener {
   }
 
   readonly missed = (miss: SkillMiss): void => void this.#events.emit('skill:missed', miss)
+
+  readonly offered = (call: ModelCallSkills): void => void this.#events.emit('skills:offered', call)
 
   find(skill: string): SkillUsage | undefined {
     return this.#usage.get(skill)

@@ -3,7 +3,7 @@ import type { TokenCounter } from '../catalog/render-catalog.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { CommandTool } from '../script/script-tools.ts'
-import type { SkillMiss, SkillUse } from '../tool/skill-use.ts'
+import type { ModelCallSkills, SkillMiss, SkillUse } from '../tool/skill-use.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { SessionOptions } from './session-options.ts'
 import type { SkillSession } from './skill-session.ts'
@@ -20,6 +20,8 @@ export interface SessionHost {
   used(use: SkillUse): void
   /** Records that a conversation searched without a match. */
   missed(miss: SkillMiss): void
+  /** Records what a conversation has at a model call. */
+  offered(call: ModelCallSkills): void
   /** Returns the tools with which a conversation runs scripts. Returns an empty list if scripts are disabled. */
   scriptTools(conversation: Conversation): readonly ToolDefinition[]
   /** Returns the commands of the skills in a conversation's scope, as tools. */

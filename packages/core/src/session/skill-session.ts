@@ -8,6 +8,7 @@ import { expandSlash, KNOWN_SLASH, type SlashOptions } from '../activation/slash
 import { listInScope } from '../catalog/catalog-cache.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { intersectScopes, type SkillScope } from '../catalog/scope.ts'
+import { defined } from '../defined.ts'
 import { SkillError } from '../errors.ts'
 import { checkOptions } from '../options.ts'
 import { quote } from '../quote.ts'
@@ -80,8 +81,12 @@ export class SkillSession implements Disposable {
   readonly #record: ConversationRecord
   /** The skills whose commands are tools, by the name of the tool. */
   #owners: ReadonlyMap<string, string> = new Map()
+  /** True if the next model call has other tools than the call before it. */
+  #hasOtherTools = false
   #turn = 0
   #toldTurn = -1
+  /** The catalog at the previous model call; `false` if the conversation has started over since. */
+  #sentCatalog: string | false | undefined
   #isClosed = false
 
   /** Used by `SkillRuntime.session` and `child`. */
@@ -117,6 +122,7 @@ export class SkillSession implements Disposable {
     })
     this.ledger = this.#record.ledger
     if (stored !== undefined) {
+      this.#sentCatalog = stored.catalog.text
       this.#record.resume(stored, host.seal !== undefined)
       this.#activate(stored.active)
     }
@@ -133,7 +139,7 @@ export class SkillSession implements Disposable {
     }
     const scriptTools = host.scriptTools(this.#access).map(tool => this.#check(tool))
     this.tools = Object.freeze(
-      createSkillTools(this.#access, skillToolName, scriptTools).map(tool => this.#report(tool)),
+      createSkillTools(this.#access, skillToolName, scriptTools).map(tool => this.#withReports(tool)),
     )
     this.#pin()
   }
@@ -176,8 +182,10 @@ export class SkillSession implements Disposable {
     const loaded = this.#host
       .commandTools(this.#access)
       .filter(({ skill }) => this.ledger.find(skill) !== undefined)
-    this.#owners = new Map(loaded.map(({ skill, tool }) => [tool.name, skill]))
-    return loaded.map(({ tool }) => this.#report(this.#check(tool)))
+    const owners = new Map(loaded.map(({ skill, tool }) => [tool.name, skill]))
+    this.#hasOtherTools = [...owners.keys()].join() !== [...this.#owners.keys()].join()
+    this.#owners = owners
+    return loaded.map(({ tool }) => this.#withReports(this.#check(tool)))
   }
 
   /** Starts a turn. The skills of the previous turn are no longer active. */
@@ -469,6 +477,7 @@ export class SkillSession implements Disposable {
     const parts = { find, conversation: this.#access, countTokens: this.#host.countTokens }
     const { kept, dropped } = await chooseRestored(parts, options)
     this.#record.restart(now, kept)
+    this.#sentCatalog = false
     this.#pin()
     return Object.freeze({
       catalog: this.catalog,
@@ -499,7 +508,7 @@ export class SkillSession implements Disposable {
     return withCheck(tool, (name, input) => this.checkTool(name, input))
   }
 
-  #report(tool: ToolDefinition): ToolDefinition {
+  #withReports(tool: ToolDefinition): ToolDefinition {
     const { id: conversation } = this
     return withUses(tool, {
       used: use => this.#host.used({ ...use, conversation }),
@@ -509,7 +518,7 @@ export class SkillSession implements Disposable {
 
   async #propose(fresh = true, commits = false): Promise<Proposal | undefined> {
     this.#assertOpen()
-    if (this.#isToldForTurn()) return undefined
+    if (this.#isToldForTurn()) return this.#report(undefined)
     if (fresh && this.delivery !== 'pinned') await this.#reader.fresh()
     await this.#record.learn(this.#target(), this.#reader)
     this.#assertOpen()
@@ -520,6 +529,23 @@ export class SkillSession implements Disposable {
       this.#record.settle(now)
       this.#toldTurn = this.#turn
     } else if (commits) this.#commit(proposal)
+    return this.#report(proposal)
+  }
+
+  /** Reports what the model has at the call for which an offer was made. Returns the offer. */
+  #report(proposal: Proposal | undefined): Proposal | undefined {
+    const { number: generation, digest } = proposal?.now ?? this.generation
+    const { text: catalog } = proposal?.catalog ?? this.catalogDetails
+    const sent = this.#sentCatalog ?? catalog
+    this.#sentCatalog = catalog
+    const skills = this.ledger.entries().map(({ name, revision }) => ({ name, revision }))
+    const notice = proposal && {
+      tokens: proposal.update.tokens,
+      skills: proposal.notice.said.map(([name]) => name),
+    }
+    const call = { conversation: this.id, generation, digest, skills, isPrefixKept: sent === catalog && !this.#hasOtherTools }
+    this.#hasOtherTools = false
+    this.#host.offered({ ...call, ...defined({ notice }) })
     return proposal
   }
 

@@ -40,6 +40,8 @@ export interface TelemetrySink {
   requestEnded(request: TracedRequest, seconds: number): void
   /** Called for each use of a skill. `request` is the request of an MCP client that caused the use. */
   used?(use: SkillEvents['skill:used'], request: TracedRequest | undefined): void
+  /** Called before each model call of a conversation. */
+  offered?(call: SkillEvents['skills:offered']): void
 }
 
 const REQUESTS = 'tracing:skillstoke:mcp.request'
@@ -62,6 +64,7 @@ export function followTelemetry(sink: TelemetrySink): () => void {
     sink.count('activations', { skill: use.skill, by: use.by, tool: use.tool ?? '' })
     sink.used?.(use, current.getStore())
   })
+  onEvent('skills:offered', call => sink.offered?.(call))
   for (const kind of ['added', 'modified', 'removed'] as const)
     onEvent(`skill:${kind}`, () => sink.count('changes', { kind }))
   for (const kind of ['error', 'shadowed', 'pending'] as const)

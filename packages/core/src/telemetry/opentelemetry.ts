@@ -5,8 +5,7 @@ import {
   outcomeOf,
   type TracedRequest,
 } from './follow-telemetry.ts'
-
-type Attributes = Record<string, string | number>
+import { type Attributes, describeModelCall, ModelCallSpans, type StartedSpan } from './model-call-spans.ts'
 
 interface Span {
   setAttributes(attributes: Attributes): unknown
@@ -31,6 +30,7 @@ export interface OpenTelemetryApi {
       startSpan(name: string, options: { kind: number; attributes: Attributes }, context?: never): Span
     }
     getActiveSpan(): Span | undefined
+    getSpan(context: never): Span | undefined
   }
   readonly metrics: {
     getMeter(name: string): {
@@ -43,43 +43,63 @@ export interface OpenTelemetryApi {
 }
 
 const NAME = 'skillstoke'
+/** A name of ours, because the semantic conventions have none for what happens before a model call. */
+const OFFER = 'offer_skills'
+const INTERNAL_SPAN = 0
 const SERVER_SPAN = 1
 const STATUS_ERROR = 2
 
+/** A span processor of the OpenTelemetry SDK. */
+interface OpenTelemetryBridge {
+  onStart(span: StartedSpan, context: unknown): void
+  onEnd(): void
+  forceFlush(): Promise<void>
+  /** Stops the bridge. A tracer provider calls it when it shuts down. */
+  shutdown(): Promise<void>
+}
+
 /**
  * Turns the diagnostics channels of Skillstoke into spans and metrics of OpenTelemetry: a span for each request of an MCP
- * client that used a skill, an event on the active span for each use of a skill, and counters. Call `publishEvents()`
- * for each runtime whose events count. Returns a function that stops.
+ * client that used a skill, an event on the active span for each use of a skill, attributes for each model call, and
+ * counters. Call `publishEvents()` for each runtime whose events count. Returns a span processor. Pass it to your tracer
+ * provider if your SDK starts the spans of its model calls after the adapter has prepared them, as the AI SDK does.
  *
  * @example
  * ```ts no-run
  * import * as api from '@opentelemetry/api'
+ * import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
  * import { createSkillRuntime } from '@skillstoke/core'
  * import { bridgeOpenTelemetry, directory, publishEvents } from '@skillstoke/core/node'
  *
  * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
  * publishEvents(skills)
- * bridgeOpenTelemetry(api)
+ * api.trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [bridgeOpenTelemetry(api)] }))
  * ```
  */
-export function bridgeOpenTelemetry(api: OpenTelemetryApi): () => void {
+export function bridgeOpenTelemetry(api: OpenTelemetryApi): OpenTelemetryBridge {
   const tracer = api.trace.getTracer(NAME)
-  const meter = api.metrics.getMeter(NAME)
-  const counters = new Map<CounterName, Counter>()
-  for (const [name, description] of Object.entries(COUNTERS) as [CounterName, string][])
-    counters.set(name, meter.createCounter(`${NAME}.${name}`, { description }))
-  const duration = (name: string, description: string): Histogram =>
-    meter.createHistogram(name, { description, unit: 's' })
-  const requests = duration('mcp.server.operation.duration', 'Time to answer a request of an MCP client')
-  const commands = duration(`${NAME}.command.duration`, 'Run time of commands and scripts')
+  const calls = new ModelCallSpans()
   const spans = new WeakMap<TracedRequest, Span>()
-  return followTelemetry({
-    count: (name, labels) => counters.get(name)?.add(1, labels),
-    commandEnded: (seconds, labels) => commands.record(seconds, labels),
+  // Created at the first count, because the host may register its meter provider after the bridge.
+  let created: ReturnType<typeof createInstruments> | undefined
+  const instruments = () => (created ??= createInstruments(api))
+  const stop = followTelemetry({
+    count: (name, labels) => instruments().counters.get(name)?.add(1, labels),
+    commandEnded: (seconds, labels) => instruments().commands.record(seconds, labels),
     used({ skill, revision, by, tool, callId, conversation }, request) {
       const attributes = toAttributes({ by, tool, 'gen_ai.tool.call.id': callId, conversation })
       const span = (request === undefined ? undefined : spans.get(request)) ?? api.trace.getActiveSpan()
       span?.addEvent('skill.used', { ...toAttributes({ skill, revision }), ...attributes })
+      span?.setAttributes({ 'skillstoke.skill': skill, 'skillstoke.revision': revision })
+    },
+    offered(call) {
+      const attributes = describeModelCall(call)
+      const active = api.trace.getActiveSpan()
+      if (active !== undefined) calls.prepared(active, attributes)
+      else {
+        const own = { 'gen_ai.operation.name': OFFER, ...attributes }
+        tracer.startSpan(`${OFFER} ${NAME}`, { kind: INTERNAL_SPAN, attributes: own }).end()
+      }
     },
     requestStarted(request) {
       const { method, name, traceparent } = request
@@ -91,7 +111,7 @@ export function bridgeOpenTelemetry(api: OpenTelemetryApi): () => void {
     },
     requestEnded(request, seconds) {
       const { method, skill, revision, error } = request
-      requests.record(seconds, { 'mcp.method.name': method, outcome: outcomeOf(request) })
+      instruments().requests.record(seconds, { 'mcp.method.name': method, outcome: outcomeOf(request) })
       const span = spans.get(request)
       if (span === undefined) return
       span.setAttributes(toAttributes({ 'skillstoke.skill': skill, 'skillstoke.revision': revision }))
@@ -106,6 +126,26 @@ export function bridgeOpenTelemetry(api: OpenTelemetryApi): () => void {
       span.end()
     },
   })
+  return {
+    onStart: (span, context) => calls.started(span, api.trace.getSpan(context as never)),
+    onEnd: () => undefined,
+    forceFlush: async () => undefined,
+    shutdown: async () => stop(),
+  }
+}
+
+function createInstruments(api: OpenTelemetryApi) {
+  const meter = api.metrics.getMeter(NAME)
+  const counters = new Map<CounterName, Counter>()
+  for (const [name, description] of Object.entries(COUNTERS) as [CounterName, string][])
+    counters.set(name, meter.createCounter(`${NAME}.${name}`, { description }))
+  const duration = (name: string, description: string): Histogram =>
+    meter.createHistogram(name, { description, unit: 's' })
+  return {
+    counters,
+    requests: duration('mcp.server.operation.duration', 'Time to answer a request of an MCP client'),
+    commands: duration(`${NAME}.command.duration`, 'Run time of commands and scripts'),
+  }
 }
 
 /** Names the attributes as the semantic conventions for MCP do. */

@@ -13,6 +13,7 @@ const PUBLISHED: Readonly<Record<PublishedEvent, true>> = {
   'skill:pending': true,
   'skill:used': true,
   'skill:missed': true,
+  'skills:offered': true,
   'skill:decided': true,
   'skills:batch': true,
   'skills:reloaded': true,

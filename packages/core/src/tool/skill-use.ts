@@ -26,6 +26,21 @@ export interface SkillMiss {
   readonly conversation?: string
 }
 
+/** What a conversation has of the skills at one model call. */
+export interface ModelCallSkills {
+  /** The id of the session. */
+  readonly conversation: string
+  /** The generation that the conversation knows at this call, after the notice. */
+  readonly generation: number
+  readonly digest: Digest
+  /** The revisions whose instructions are in the conversation, in the order of loading. */
+  readonly skills: readonly { readonly name: string; readonly revision: Digest }[]
+  /** The notice that the host appends for this call, with the names that it mentions; absent if no skill changed. */
+  readonly notice?: { readonly tokens: number; readonly skills: readonly string[] }
+  /** False if the catalog differs from that of the previous call, or if the conversation started over since. */
+  readonly isPrefixKept: boolean
+}
+
 /** A receiver of uses and misses. */
 export interface UseListener {
   used(use: SkillUse): void
