@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -21,9 +21,10 @@ const FIND: Reply = { kind: 'call', name: 'findOrder', input: { number: '1042' }
 
 /** Starts the program of Next.js. The skills and the stored conversations are in the working directory. */
 function runNext(args: readonly string[], cwd: string, env: NodeJS.Dict<string> = {}) {
+  const { NODE_ENV: _, ...inherited } = process.env
   return spawn(process.execPath, [NEXT, ...args], {
     cwd,
-    env: { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', ...env },
+    env: { ...inherited, NEXT_TELEMETRY_DISABLED: '1', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }
@@ -39,9 +40,19 @@ interface NextServer extends AsyncDisposable {
   readonly url: string
 }
 
-async function startNext(folder: TemporaryFolder, model: ModelServer): Promise<NextServer> {
-  const args = ['start', EXAMPLE, '--hostname', '127.0.0.1', '--port', '0']
-  const child = runNext(args, folder.path, { MODEL_URL: `${model.url}/v1` })
+interface NextOptions {
+  /** @default the model that needs no key */
+  readonly model?: ModelServer
+  readonly verb?: 'start' | 'dev'
+  readonly application?: string
+}
+
+async function startNext(
+  folder: TemporaryFolder,
+  { model, verb = 'start', application = EXAMPLE }: NextOptions,
+): Promise<NextServer> {
+  const args = [verb, application, '--hostname', '127.0.0.1', '--port', '0']
+  const child = runNext(args, folder.path, { MODEL_URL: model === undefined ? '' : `${model.url}/v1` })
   const ended = once(child, 'close')
   let output = ''
   for (const stream of [child.stdout, child.stderr])
@@ -78,7 +89,7 @@ describe.skipIf(CHROMIUM === undefined || !existsSync(NEXT))('the example for Ne
     await build()
     model = await ModelServer.start()
     folder.writeSkill('skills/refund')
-    next = await startNext(folder, model)
+    next = await startNext(folder, { model })
     browser = await launchBrowser()
   }, BUILD_TIMEOUT_MS)
 
@@ -90,12 +101,12 @@ describe.skipIf(CHROMIUM === undefined || !existsSync(NEXT))('the example for Ne
   })
 
   /** Opens the page of the newest conversation. */
-  async function openPage(): Promise<void> {
+  async function openPage(url = next.url): Promise<void> {
     await page?.close()
     page = await browser.newPage()
     page.setDefaultTimeout(30_000) // shorter than the test timeout, so that the error names the missing element
-    troubles.push(collectTrouble(page, next.url))
-    await page.goto(`${next.url}/?chat=chat-${chats}`)
+    troubles.push(collectTrouble(page, url))
+    await page.goto(`${url}/?chat=chat-${chats}`)
   }
 
   beforeEach(async () => {
@@ -147,7 +158,7 @@ describe.skipIf(CHROMIUM === undefined || !existsSync(NEXT))('the example for Ne
     expect(await shown()).toContain('The skills changed.')
     expect(lastText()).toMatch(/form ONE[\s\S]*And now\?[\s\S]*you loaded refund at[\s\S]*form TWO/)
     await next[Symbol.asyncDispose]()
-    next = await startNext(folder, model)
+    next = await startNext(folder, { model })
     await openPage()
     await ask('Thanks.', DONE)
     expect(['form ONE', 'you loaded refund at', 'form TWO'].map(count)).toEqual([1, 1, 1])
@@ -203,5 +214,53 @@ describe.skipIf(CHROMIUM === undefined || !existsSync(NEXT))('the example for Ne
     await ask('Thanks.', DONE)
     expect([count('added: maps'), count('you loaded')]).toEqual([1, 0])
     expect(countBrokenPrefixes(model.requests.slice(-2))).toBe(0)
+  })
+
+  test('the page about Next.js: without a provider, an answer follows the edited skill', async () => {
+    await using offline = await startNext(folder, {})
+    const skill = readFileSync(join(EXAMPLE, 'skills/refund/SKILL.md'), 'utf8')
+    folder.write('skills/refund/SKILL.md', skill)
+    await openPage(offline.url)
+    await ask('May I get a refund?')
+    await page.getByText('30 days').waitFor()
+    folder.write('skills/refund/SKILL.md', skill.replace('30 days', '14 days'))
+    await send('May I get a refund now?')
+    await page.getByText('14 days').waitFor()
+    await isIdle()
+  })
+
+  describe('hot replacement', () => {
+    // The copy is inside the repository, so that package names resolve, and two folders below its root.
+    const application = resolve('.tmp', `next-dev-${process.pid}`)
+
+    beforeAll(() => {
+      const isSource = (path: string): boolean => !/^(?:node_modules|\.next|\.tmp)$/.test(basename(path))
+      mkdirSync(application, { recursive: true })
+      cpSync(EXAMPLE, application, { recursive: true, filter: isSource })
+      symlinkSync(join(EXAMPLE, 'node_modules'), join(application, 'node_modules'))
+    })
+    afterAll(() => rmSync(application, { recursive: true, force: true }))
+
+    test('an edited module does not open a conversation again', async () => {
+      await using dev = await startNext(folder, { model, verb: 'dev', application })
+      /** Asks the first question of a conversation, and returns what the model received. */
+      const post = async (id: string): Promise<readonly string[]> => {
+        const messages = [{ id: '1', role: 'user', parts: [{ type: 'text', text: 'Hello.' }] }]
+        const body = JSON.stringify({ id, messages })
+        await (await fetch(`${dev.url}/api/chat`, { method: 'POST', body })).text()
+        return model.requests.at(-1)?.parts ?? []
+      }
+      const before = await post(`dev-${chats}`)
+      const file = join(application, 'lib/skills.ts')
+      writeFileSync(
+        file,
+        readFileSync(file, 'utf8').replace('You help customers.', 'You help all customers.'),
+      )
+      let others = 0
+      await vi.waitFor(async () =>
+        expect((await post(`other-${others++}`)).join()).toContain('all customers'),
+      )
+      expect(await post(`dev-${chats}`)).toEqual(before)
+    })
   })
 })
