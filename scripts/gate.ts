@@ -72,10 +72,13 @@ const SESSION_ROOMS = ['activation', 'catalog', 'reader', 'session', 'tool'].map
   room => `packages/core/src/${room}/`,
 )
 
+/** The example that `tests/sdks/nextjs.test.ts` builds. It is no workspace, so that `npm ci` does not install Next.js. */
+const NEXT = 'examples/nextjs-chat'
+
 /** Steps that the gate leaves out. */
 const leftOut = {
   endurance: !IS_CI,
-  sdks: !touches('packages/adapters', 'packages/agent', ...SESSION_ROOMS, 'tests/sdks', ...MANIFESTS),
+  sdks: !touches('packages/adapters', 'packages/agent', ...SESSION_ROOMS, 'tests/sdks', NEXT, ...MANIFESTS),
   'Node 22': !touches('packages/cli', 'packages/core', 'packages/scripts', 'tests/scripts', ...MANIFESTS),
   packed: !published.some(hasNewPackage),
   // The pages of the API are made from the declarations of the packages.
@@ -83,7 +86,11 @@ const leftOut = {
 }
 
 mkdirSync('.tmp', { recursive: true })
-const folders = ['tests/runtimes', 'tests/sdks', ...(leftOut.site ? [] : ['site'])]
+const folders = [
+  ...['tests/runtimes', 'tests/sdks'],
+  ...(leftOut.sdks ? [] : [NEXT]),
+  ...(leftOut.site ? [] : ['site']),
+]
 const programs = listMissingPrograms()
 const missing = [
   ...programs,

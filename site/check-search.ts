@@ -17,6 +17,7 @@ const QUESTIONS: readonly (readonly [question: string, page: string])[] = [
   ['add skills to my agent', 'agents'],
   ['live skills in ten minutes', 'live-skills'],
   ['use skills with the ai sdk', 'sdks/ai-sdk'],
+  ['next.js usechat', 'sdks/nextjs'],
   ['connect claude code', 'mcp'],
   ['how do I undo a change', 'trust'],
   ['approve a change', 'trust'],

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -73,7 +73,7 @@ describe('a program of a page', () => {
   })
 
   test('every fence has a mark that a test or a reader knows', () => {
-    const known = ['ts', 'ts no-run', 'sh', 'console', 'text', 'json', 'yaml', 'markdown']
+    const known = ['ts', 'ts no-run', 'tsx', 'sh', 'console', 'text', 'json', 'yaml', 'markdown']
     expect(fences.filter(({ mark }) => !known.includes(mark)).map(({ name, mark }) => [name, mark])).toEqual(
       [],
     )
@@ -87,6 +87,24 @@ test.each(fences.filter(({ code }) => DEMO_FILE.test(code)))(
     expect(readFileSync(join('demo', path), 'utf8')).toBe(code.slice(first.length))
   },
 )
+
+describe('the page about Next.js', () => {
+  const FILE = /^\/\/ ((?:app|lib)\/\S+)\n/
+  const files = fences.flatMap(({ page, code }) => {
+    const [first = '', path] = (page === 'docs/sdks/nextjs.md' && FILE.exec(code)) || []
+    return path === undefined ? [] : [{ path, shown: code.slice(first.length) }]
+  })
+
+  test('shows every file of the example that the application needs', () => {
+    const all = readdirSync('examples/nextjs-chat', { recursive: true, encoding: 'utf8' })
+    const needed = all.filter(path => /^(?:app|lib)\/.*\.tsx?$/.test(path) && path !== 'app/layout.tsx')
+    expect(files.map(({ path }) => path).sort()).toEqual(needed.sort())
+  })
+
+  test.each(files)('shows the content of $path', ({ path, shown }) => {
+    expect(shown).toBe(readFileSync(join('examples/nextjs-chat', path), 'utf8'))
+  })
+})
 
 describe('a command of a page', () => {
   const commands = fences.filter(

@@ -220,7 +220,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     const page = this.#page
     this.#readCommands(page.followPage(messages))
     const steer = async (): Promise<void> => {
-      const notice = await page.takePageNotice()
+      const notice = await page.takePageNotice(messages)
       // The promise resolves when the message reaches the model, so it must not delay the step that delivers it.
       if (notice !== undefined) void steering.steer(notice)
     }

@@ -12,11 +12,15 @@ export interface PagePart extends ToldPart {
  * the parts with the messages that the page sends. Nothing in the messages adds a part.
  */
 export class PageHistory extends ToldHistory<PagePart> {
+  /** The messages of the newest request. */
+  #newest: readonly AiMessage[] = []
+
   /**
    * Makes the session know what the messages contain, and nothing else. Starts a turn if they end with a question, and
    * then returns true.
    */
   followPage(messages: readonly AiMessage[]): boolean {
+    this.#newest = messages
     const contents = messages.flatMap(listContents)
     const there = new Set(
       this.parts.filter(part => {
@@ -43,11 +47,16 @@ export class PageHistory extends ToldHistory<PagePart> {
     )
   }
 
-  /** Returns the next notice, which the caller must add to the messages; `undefined` if no skill changed. */
-  async takePageNotice(): Promise<string | undefined> {
-    const { text, entries } = (await this.takeNotice()) ?? {}
-    if (text !== undefined && entries !== undefined) this.add({ evidence: text, entries })
-    return text
+  /**
+   * Returns the next notice, which the caller must add to the messages; `undefined` if no skill changed. A request that
+   * still runs after the page sent the next one gets no notice, because the page drops its answer.
+   */
+  async takePageNotice(messages: readonly AiMessage[]): Promise<string | undefined> {
+    const offer = await this.session.offer()
+    if (offer === undefined || messages !== this.#newest) return undefined
+    offer.commit()
+    this.add({ evidence: offer.text, entries: [offer.entry] })
+    return offer.text
   }
 }
 
@@ -56,6 +65,7 @@ interface Content {
   readonly type: string
   readonly text?: unknown
   readonly toolCallId?: unknown
+  readonly output?: { readonly type: string }
 }
 
 function listContents({ content }: AiMessage): readonly Content[] {
@@ -67,7 +77,9 @@ function isNotice({ entries }: PagePart): boolean {
   return entries.some(({ kind }) => kind === 'notice')
 }
 
-function isEvidence({ type, text, toolCallId }: Content, part: PagePart): boolean {
-  if (!isNotice(part)) return type === 'tool-result' && toolCallId === part.evidence
+function isEvidence({ type, text, toolCallId, output }: Content, part: PagePart): boolean {
+  // A page may replace an answer by an error, which contains no instructions.
+  const isError = output?.type.startsWith('error') === true
+  if (!isNotice(part)) return type === 'tool-result' && toolCallId === part.evidence && !isError
   return typeof text === 'string' && text.includes(part.evidence)
 }
