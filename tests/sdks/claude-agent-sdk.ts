@@ -9,7 +9,7 @@ import {
 import { type ClaudeState, type ClaudeStateStore, claudeAgent } from '@skillstoke/adapters/claude-agent-sdk'
 import type { SessionState } from '@skillstoke/core'
 import { type Harness, ONE_TURN } from './harness.ts'
-import { type RelayAnswer, Relay, type RelayPlan } from './relay.ts'
+import { Relay, type RelayAnswer, type RelayPlan } from './relay.ts'
 import type { World } from './world.ts'
 
 /** The system prompt of the subagent. It also marks the subagent's requests. */

@@ -140,6 +140,18 @@ function createHarness(name: string, api: Api, limits: Harness['limits'] = {}): 
   }
 }
 
-export const copilotHarness: Harness = createHarness('@github/copilot-sdk 1.0', 'completions')
-export const copilotResponsesHarness: Harness = createHarness('@github/copilot-sdk 1.0, responses', 'responses')
-export const copilotAnthropicHarness: Harness = createHarness('@github/copilot-sdk 1.0, Anthropic', 'anthropic')
+/** The runtime also adds the field `__copilotMessageSource` to the results. */
+const REWRITTEN = 'Chat Completions: after a restart, the runtime writes the tool calls of its event log with other fields.'
+
+export const copilotHarness: Harness = createHarness('@github/copilot-sdk 1.0, chat', 'completions', {
+  restart: REWRITTEN,
+  fork: REWRITTEN,
+})
+export const copilotResponsesHarness: Harness = createHarness(
+  '@github/copilot-sdk 1.0, responses',
+  'responses',
+)
+export const copilotAnthropicHarness: Harness = createHarness(
+  '@github/copilot-sdk 1.0, Anthropic',
+  'anthropic',
+)

@@ -60,4 +60,3 @@ export class Relay implements AsyncDisposable {
     response.end(text.replaceAll('"input_tokens":10', `"input_tokens":${tokens}`))
   }
 }
-

@@ -8,21 +8,13 @@ import {
   SkillError,
   type SkillRuntime,
   type SkillScope,
-  type ToolResult,
+  type SkillSession,
 } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
-import {
-  type CopilotCall,
-  type CopilotConfig,
-  type CopilotHookInput,
-  type CopilotHookOutput,
-  mergeConfig,
-  type OwnConfig,
-  type OwnHook,
-} from './copilot/config.ts'
-import { type CopilotEvent, isCompaction, RECORD } from './copilot/history.ts'
+import { type CopilotCall, type CopilotConfig, mergeConfig } from './copilot/config.ts'
+import { type CopilotEvent, isCompaction } from './copilot/history.ts'
 import { CopilotMember } from './copilot/member.ts'
-import { joinTexts, LiveChat, LiveConversation, type LiveOptions } from './live-conversation.ts'
+import { LiveChat, type LiveOptions } from './live-conversation.ts'
 import { RecentMap } from './recent-map.ts'
 import { assertNoClash } from './skill-tools.ts'
 
@@ -43,41 +35,24 @@ export interface CopilotOptions extends Omit<LiveOptions, 'instructions' | 'resu
 }
 
 /** The part of the SDK's `CopilotClient` that the adapter uses. */
-export interface CopilotClient<Config, Session> {
+interface CopilotClient<Config, Session> {
   createSession(config: Config): Promise<Session>
   resumeSession(sessionId: string, config: Config): Promise<Session>
   getSessionMetadata(sessionId: string): Promise<object | undefined>
 }
 
 /** The part of the SDK's `CopilotSession` that the adapter uses. */
-export interface CopilotSession {
-  getEvents(): Promise<readonly { readonly type: string; readonly data: object }[]>
+interface CopilotSession {
+  getEvents(): Promise<readonly object[]>
 }
 
-/** A tool call that runs. */
-interface RunningCall {
-  readonly member: CopilotMember
-  answer?: Promise<ToolResult>
-}
-
-interface CopilotSettings {
-  readonly agents: Readonly<Record<string, SkillScope>>
-  readonly rebase: RebaseOptions | undefined
-}
+type CopilotSettings = Required<Pick<CopilotOptions, 'agents'>> & Pick<CopilotOptions, 'rebase'>
 
 /** The answer to a call whose start was not reported. A subagent must not call with the scope of its parent. */
 const UNKNOWN_CALLER = 'The agent that makes this call is unknown. Call the tool again.'
 
 /** After these events, messages may be missing in the conversation. */
-const INTERRUPTIONS: readonly string[] = [
-  'abort',
-  'session.context_cleared',
-  'session.error',
-  'session.snapshot_rewind',
-]
-
-/** The runtime ignores what hooks add to such a prompt. */
-const NOTIFICATION = '<system_notification>'
+const INTERRUPTION = /^(?:abort|session\.(?:context_cleared|error|snapshot_rewind))$/
 
 /** A subagent may go on after its end, so its conversation stays open until so many others were active after it. */
 const MAX_SUBAGENTS = 100
@@ -104,136 +79,81 @@ export class CopilotAgent extends LiveChat {
   readonly #settings: CopilotSettings
   readonly #main: CopilotMember
   readonly #subagents = new RecentMap<CopilotMember>(MAX_SUBAGENTS, ({ session }) => session.close())
-  /** The running tool calls by their ids. Hooks and handlers of tools do not name the agent. */
-  readonly #calls = new Map<string, RunningCall>()
-  #opened: Promise<CopilotSession> | undefined
+  /** The running calls by their ids, because neither hooks nor handlers of tools name the agent. */
+  readonly #calls = new Map<string, { readonly member: CopilotMember; answer?: Promise<string> }>()
+  #opened: CopilotSession | undefined
 
   /** Use `copilot()`. */
-  constructor({ session }: LiveConversation, settings: CopilotSettings) {
+  constructor(session: SkillSession, settings: CopilotSettings) {
     super(session)
     this.#settings = settings
-    const readEvents = async (): Promise<readonly CopilotEvent[]> => {
-      const opened = await this.#opened
-      return ((await opened?.getEvents()) ?? []) as readonly CopilotEvent[]
-    }
-    this.#main = new CopilotMember(session, { rebase: settings.rebase, isListed: true, readEvents })
+    const readEvents = async (): Promise<readonly CopilotEvent[]> =>
+      ((await this.#opened?.getEvents()) ?? []) as readonly CopilotEvent[]
+    this.#main = new CopilotMember(session, { ...settings, isListed: true, readEvents })
   }
 
   /**
-   * Resumes the session of this conversation, or creates it, with your configuration and the skill tools, hooks and
-   * listener of the adapter. The id of the session is the id of the conversation, unless your configuration contains a
-   * `sessionId`.
+   * Resumes the session of this conversation, or creates it, with your configuration and the skill tools and hooks of
+   * the adapter. The id of the session is the id of the conversation, unless your configuration contains a `sessionId`.
    * @throws {SkillError} INVALID_OPTION if you have a tool with the name of a skill tool; errors of the SDK
    */
   async open<Config extends CopilotConfig, Session extends CopilotSession>(
     client: CopilotClient<Config, Session>,
     config: Config,
   ): Promise<Session> {
-    assertNoClash(
-      this.session,
-      (config.tools ?? []).map(({ name }) => name),
-    )
-    const { sessionId = this.session.id } = config
-    const merged = mergeConfig({ ...config, sessionId }, this.#own())
-    const isKnown = (await client.getSessionMetadata(sessionId)) !== undefined
-    this.#main.distrust()
-    const opened = isKnown ? client.resumeSession(sessionId, merged) : client.createSession(merged)
-    this.#opened = opened
-    return await opened
-  }
-
-  #own(): OwnConfig {
-    const bind =
-      (run: MemberHook): OwnHook =>
-      (input, theirs, isMain) => {
-        const member = isMain ? this.#main : this.#subagents.get(input.sessionId)
-        return member === undefined ? theirs : run(member, input, theirs)
-      }
-    return {
-      tools: this.session.tools,
-      scopes: this.#settings.agents,
-      hooks: {
-        onUserPromptSubmitted: bind(onPrompt),
-        onPreToolUse: bind(onCall),
-        onPostToolUse: bind(onResult),
-        onPostToolUseFailure: bind(onResult),
-        onSessionEnd: bind(onEnd),
+    const { sessionId = this.session.id, tools = [] } = config
+    const names = tools.map(({ name }) => name)
+    assertNoClash(this.session, names)
+    const merged = mergeConfig(
+      { ...config, sessionId },
+      {
+        tools: this.session.tools,
+        find: this.#find.bind(this),
+        execute: this.#execute.bind(this),
+        receive: this.#receive.bind(this),
       },
-      execute: async (...call) => await this.#execute(...call),
-      receive: event => this.#receive(event),
-    }
+    )
+    const isKnown = (await client.getSessionMetadata(sessionId)) !== undefined
+    const opened = await (isKnown ? client.resumeSession(sessionId, merged) : client.createSession(merged))
+    this.#main.isStale = true
+    this.#opened = opened
+    return opened
   }
 
+  #find(agentId: string | undefined): CopilotMember | undefined {
+    return agentId === undefined ? this.#main : this.#subagents.get(agentId)
+  }
+
+  /** Called with each event before the hooks and tool calls that follow it. */
   #receive(event: CopilotEvent): void {
     const { type, agentId, data } = event
     const { toolCallId = '' } = data
-    if (type === 'subagent.started' && agentId !== undefined) this.#start(agentId, event)
-    const member = agentId === undefined ? this.#main : this.#subagents.get(agentId)
+    if (type === 'subagent.started') this.#start(event)
+    const member = this.#find(agentId)
     if (member === undefined) return
     if (type === 'tool.execution_start') this.#calls.set(toolCallId, { member })
-    if (type === 'tool.execution_complete') {
-      this.#calls.delete(toolCallId)
-      if (data.success === true) member.settle(toolCallId)
-    }
-    if (isCompaction(event)) member.forgetCatalog()
-    if (INTERRUPTIONS.includes(type)) member.distrust()
+    if (type === 'tool.execution_complete') this.#calls.delete(toolCallId)
+    if (isCompaction(event)) member.hasCatalog = false
+    if (INTERRUPTION.test(type)) member.isStale = true
   }
 
   /** Opens the conversation of a subagent. */
-  #start(id: string, { data: { agentName = '', toolCallId = '' } }: CopilotEvent): void {
+  #start({ agentId = '', data: { agentName = '', toolCallId = '' } }: CopilotEvent): void {
     const { agents, rebase } = this.#settings
     const starter = this.#calls.get(toolCallId)?.member ?? this.#main
     const scope = Object.hasOwn(agents, agentName) ? agents[agentName] : undefined
-    const session = starter.session.child({ id: `${this.session.id}/${id}`, ...defined({ scope }) })
-    this.#subagents.use(id, new CopilotMember(session, { rebase, isListed: scope !== undefined }))
+    const session = starter.session.child({ id: `${this.session.id}/${agentId}`, ...defined({ scope }) })
+    const options = { ...defined({ rebase }), isListed: scope !== undefined }
+    this.#subagents.use(agentId, new CopilotMember(session, options))
   }
 
   async #execute(name: string, input: unknown, { toolCallId, signal }: CopilotCall): Promise<string> {
     const call = this.#calls.get(toolCallId)
     if (call === undefined) return UNKNOWN_CALLER
     // The runtime requests each call of a subagent twice.
-    call.answer ??= call.member.execute(name, input, { callId: toolCallId, ...defined({ signal }) })
-    return (await call.answer).text
+    call.answer ??= call.member.execute(name, input, { callId: toolCallId, signal })
+    return await call.answer
   }
-}
-
-/** What an event means for the agent that caused it. Completes the output of the host's hook. */
-type MemberHook = (
-  member: CopilotMember,
-  input: CopilotHookInput,
-  theirs: CopilotHookOutput,
-) => CopilotHookOutput | Promise<CopilotHookOutput>
-
-const onPrompt: MemberHook = async (member, { prompt }, theirs) => {
-  const { modifiedPrompt = prompt } = theirs
-  if (modifiedPrompt.startsWith(NOTIFICATION)) return theirs
-  const added = await member.beginTurn(modifiedPrompt)
-  return addRecord(member, addContext(theirs, added))
-}
-
-const onCall: MemberHook = async (member, { toolName, toolArgs }, theirs) => {
-  // The skill tools check their calls themselves.
-  if (theirs.permissionDecision === 'deny' || member.tools.some(({ name }) => name === toolName))
-    return theirs
-  const refusal = member.session.checkTool(toolName, toolArgs)
-  if (refusal === undefined) return theirs
-  // The runtime calls no other hook for a refused call.
-  const output = addContext(theirs, await member.continueTurn())
-  return { ...output, permissionDecision: 'deny', permissionDecisionReason: refusal }
-}
-
-const onResult: MemberHook = async (member, _input, theirs) => addContext(theirs, await member.continueTurn())
-
-const onEnd: MemberHook = (member, _input, theirs) => addRecord(member, theirs)
-
-function addContext(theirs: CopilotHookOutput, text: string): CopilotHookOutput {
-  const additionalContext = joinTexts(theirs.additionalContext, text)
-  return additionalContext === '' ? theirs : { ...theirs, additionalContext }
-}
-
-function addRecord(member: CopilotMember, theirs: CopilotHookOutput): CopilotHookOutput {
-  const parts = member.takeRecord()
-  return parts.length === 0 ? theirs : { ...theirs, [RECORD]: parts }
 }
 
 /**
@@ -260,5 +180,5 @@ export function copilot(
 ): CopilotAgent {
   if ((options.delivery as DeliveryMode | undefined) === 'rebuild')
     throw new SkillError('INVALID_OPTION', 'delivery is "rebuild"; use "append", "silent" or "pinned"')
-  return new CopilotAgent(LiveConversation.open(skills, { ...options, skillToolName }), { agents, rebase })
+  return new CopilotAgent(skills.session({ ...options, skillToolName }), { agents, ...defined({ rebase }) })
 }
