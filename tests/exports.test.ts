@@ -88,6 +88,7 @@ const BOUNDS: Readonly<Record<string, number>> = {
   '@skillstoke/adapters/claude-agent-sdk': 6,
   '@skillstoke/adapters/mastra': 3,
   '@skillstoke/adapters/strands': 3,
+  '@skillstoke/adapters/copilot': 3,
   '@skillstoke/adapters/loop': 16,
   '@skillstoke/agent': 26,
   '@skillstoke/agent/testing': 1,

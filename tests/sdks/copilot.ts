@@ -141,7 +141,8 @@ function createHarness(name: string, api: Api, limits: Harness['limits'] = {}): 
 }
 
 /** The runtime also adds the field `__copilotMessageSource` to the results. */
-const REWRITTEN = 'Chat Completions: after a restart, the runtime writes the tool calls of its event log with other fields.'
+const REWRITTEN =
+  'Chat Completions: after a restart, the runtime writes the tool calls of its event log with other fields.'
 
 export const copilotHarness: Harness = createHarness('@github/copilot-sdk 1.0, chat', 'completions', {
   restart: REWRITTEN,

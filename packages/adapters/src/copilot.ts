@@ -36,6 +36,7 @@ export interface CopilotOptions extends Omit<LiveOptions, 'instructions' | 'resu
 
 /** The part of the SDK's `CopilotClient` that the adapter uses. */
 interface CopilotClient<Config, Session> {
+  start(): Promise<void>
   createSession(config: Config): Promise<Session>
   resumeSession(sessionId: string, config: Config): Promise<Session>
   getSessionMetadata(sessionId: string): Promise<object | undefined>
@@ -113,6 +114,7 @@ export class CopilotAgent extends LiveChat {
         receive: this.#receive.bind(this),
       },
     )
+    await client.start()
     const isKnown = (await client.getSessionMetadata(sessionId)) !== undefined
     const opened = await (isKnown ? client.resumeSession(sessionId, merged) : client.createSession(merged))
     this.#main.isStale = true
