@@ -40,14 +40,20 @@ export function createEditTool({ edit }: World): Tool {
 }
 
 /** The configuration of a host whose agent has the tool `edit` and the subagent `researcher`. */
-export function createConfig(world: World, url = world.server.url, api: Api = 'anthropic'): SessionConfig {
+export function createConfig(
+  world: World,
+  url = world.server.url,
+  api: Api = 'anthropic',
+): SessionConfig & { readonly provider: ProviderConfig } {
   return {
     model: 'test-model',
     provider: createProvider(url, api),
     systemMessage: { mode: 'replace', content: 'You help.' },
     availableTools: ['custom:edit', 'builtin:task'],
     tools: [createEditTool(world)],
-    customAgents: [{ name: 'researcher', description: 'Researches.', prompt: RESEARCHER, tools: ['edit'] }],
+    customAgents: [
+      { name: 'researcher', description: 'Researches.', prompt: RESEARCHER, tools: ['edit', 'load_skill'] },
+    ],
     onPermissionRequest: approveAll,
   }
 }
@@ -77,7 +83,7 @@ export async function takeBack(session: CopilotSession, turns: number): Promise<
 }
 
 /** Plays a main agent that hands its work to the subagent `researcher`, which talks to the model server. */
-class Delegation {
+export class Delegation {
   #replies: RelayAnswer[] = []
 
   begin(): void {

@@ -36,13 +36,14 @@ export function readHistory(
   log: readonly CopilotEvent[],
   unsaved: readonly CopilotPart[],
 ): { readonly parts: readonly CopilotPart[]; readonly hasCatalog: boolean } {
-  const cleared = log.findLastIndex(({ type }) => type === 'session.context_cleared')
-  const events = log.slice(cleared + 1).filter(({ agentId }) => agentId === undefined)
+  const events = log.filter(({ agentId }) => agentId === undefined)
   const outputs = events.flatMap(({ type, data }) => (type === 'hook.end' && data.output?.[RECORD]) || [])
   const known = [...outputs, ...unsaved].filter(part => isStored(events, part))
   const start = known.findLastIndex(({ base }) => base !== undefined)
   const catalog = known[start]
-  const context = events.slice(events.findLastIndex(isCompaction) + 1)
+  const isCut = (event: CopilotEvent): boolean =>
+    isCompaction(event) || event.type === 'session.context_cleared'
+  const context = events.slice(events.findLastIndex(isCut) + 1)
   const hasCatalog = catalog !== undefined && isStored(context, catalog)
   return { parts: start === -1 ? [] : known.slice(start), hasCatalog }
 }
