@@ -286,10 +286,8 @@ describe('a stopped turn', () => {
     await chat.say(DONE)
     chat.world.prepare(() => chat.world.folder.writeSkill('maps'))
     chat.world.server.play(EDIT, { kind: 'hold' })
-    const received = [chat.world.server.received(), chat.world.server.received()]
     await chat.session.send('Begin.')
-    await received[0]
-    await chat.world.server.received()
+    await expect.poll(() => chat.requests.length).toBe(3)
     expect(countText(chat.last, 'added: maps')).toBe(1)
     await chat.client.forceStop()
     await using next = await chat.restart()
@@ -323,7 +321,7 @@ describe('the event log', () => {
     expect(countBrokenPrefixes([next.requests[0], next.last] as ModelRequest[])).toBe(0)
   })
 
-  test('an expert host can open one session twice in one process', async () => {
+  test('a conversation can open its session again in the same process', async () => {
     await using chat = await Chat.open()
     chat.addMaps()
     await chat.say(load('refund'), EDIT, DONE)
@@ -413,30 +411,94 @@ describe('a compaction', () => {
   })
 })
 
-describe('subagents', () => {
-  async function delegate(options: Options, ...replies: readonly Reply[]): Promise<Chat> {
+/** A session whose main agent hands its work to a subagent. */
+class Team implements AsyncDisposable {
+  readonly chat: Chat
+  readonly delegation: Delegation
+  readonly #relay: Relay
+
+  private constructor(chat: Chat, delegation: Delegation, relay: Relay) {
+    this.chat = chat
+    this.delegation = delegation
+    this.#relay = relay
+  }
+
+  static async open(options: Options = {}): Promise<Team> {
     const world = await World.open()
     const delegation = new Delegation()
     const relay = await Relay.start(world, { answer: request => delegation.answer(request) })
-    const chat = await Chat.open(options, { provider: createConfig(world, relay.url).provider }, world)
-    delegation.begin()
-    await chat.say(...replies)
-    await relay[Symbol.asyncDispose]()
-    return chat
+    const { provider } = createConfig(world, relay.url)
+    return new Team(await Chat.open(options, { provider }, world), delegation, relay)
   }
 
-  test('a subagent without a scope gets no catalog, but may load a skill, whose changes it is told', async () => {
-    await using chat = await delegate({}, load('refund'), EDIT, DONE)
-    const [first, , last] = chat.requests
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.chat.client.stop()
+    await this.#relay[Symbol.asyncDispose]()
+    await this.chat[Symbol.asyncDispose]()
+  }
+}
+
+describe('subagents', () => {
+  test('a subagent without a scope gets no catalog, but may load a skill, and learns of its changes', async () => {
+    await using team = await Team.open()
+    const { chat, delegation } = team
+    delegation.begin()
+    chat.world.prepare(() => chat.editRefund())
+    await chat.say(load('refund'), EDIT, DONE)
+    const [first, second, last] = chat.requests
     expect(first?.text).toContain(RESEARCHER)
     expect(first?.text).not.toContain('available_skills')
-    expect(last?.text).toContain('form ONE')
+    expect(second?.text).toContain('form ONE')
+    expect(countText(last, 'you loaded refund')).toBe(1)
+    expect(countBrokenPrefixes(chat.requests)).toBe(0)
     expect(chat.live.session.ledger.entries()).toEqual([])
   })
 
-  test('a restriction of the main agent applies to a subagent', async () => {
-    await using chat = await delegate({ allowedTools: 'enforce' }, DONE)
-    expect(chat.requests).toHaveLength(1)
+  test('each run of a subagent has its own catalog, and uses a skill once for each call', async () => {
+    await using team = await Team.open({ agents: { researcher: { include: ['refund', 'maps'] } } })
+    const { chat, delegation } = team
+    delegation.begin()
+    chat.addMaps()
+    await chat.say(load('refund'), load('orders'), EDIT, DONE)
+    const [, , third, fourth] = chat.requests
+    expect(third?.text).toMatch(/no skill .*orders/)
+    expect(countText(fourth, 'added: maps')).toBe(1)
+    expect(chat.world.callIds).toEqual(['toolu_1'])
+    chat.requests.splice(0)
+    delegation.begin()
+    await chat.say(DONE)
+    expect(countText(chat.last, 'Does what maps does. Use it for all about maps.')).toBe(1)
+    expect(chat.last?.text).not.toMatch(/added: maps|form ONE|orders/)
+  })
+
+  test('a restriction of the main agent applies to its subagents', async () => {
+    await using team = await Team.open({ allowedTools: 'enforce' })
+    const { chat, delegation } = team
+    const task = 'allowed-tools: task\n'
+    chat.world.folder.write('strict/SKILL.md', strictSkill().replace('allowed-tools: Read\n', task))
+    let edits = 0
+    chat.world.prepare(() => edits++)
+    delegation.begin('sync', { kind: 'call', name: 'load_skill', input: { name: 'strict' } })
+    await chat.say(EDIT, DONE)
+    expect(chat.last?.text).toContain(RESEARCHER)
+    expect(chat.last?.text).toContain('may not be called in this way while')
+    expect(edits).toBe(0)
+  })
+
+  test('a notification of a background agent does not take a notice away', async () => {
+    await using team = await Team.open({ agents: { researcher: {} } })
+    const { chat, delegation } = team
+    const notified = new Promise<void>(resolve => {
+      chat.session.on('system.notification', () => resolve())
+    })
+    delegation.begin('background')
+    chat.addMaps()
+    await chat.say(EDIT, DONE)
+    await notified
+    await chat.say(DONE)
+    const findLast = (): ModelRequest | undefined =>
+      chat.requests.findLast(({ text }) => text.includes('system_notification') && !text.includes(RESEARCHER))
+    await expect.poll(() => countText(findLast(), 'added: maps')).toBe(1)
   })
 })
 

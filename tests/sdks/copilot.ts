@@ -52,7 +52,12 @@ export function createConfig(
     availableTools: ['custom:edit', 'builtin:task'],
     tools: [createEditTool(world)],
     customAgents: [
-      { name: 'researcher', description: 'Researches.', prompt: RESEARCHER, tools: ['edit', 'load_skill'] },
+      {
+        name: 'researcher',
+        description: 'Researches.',
+        prompt: RESEARCHER,
+        tools: ['edit', 'load_skill', 'run_skill_command'],
+      },
     ],
     onPermissionRequest: approveAll,
   }
@@ -86,15 +91,13 @@ export async function takeBack(session: CopilotSession, turns: number): Promise<
 export class Delegation {
   #replies: RelayAnswer[] = []
 
-  begin(): void {
+  /** Plays the main agent's next turn. `first` are its answers before it starts the subagent. */
+  begin(mode: 'sync' | 'background' = 'sync', ...first: readonly RelayAnswer[]): void {
     const input = {
       ...{ description: 'Research', prompt: 'Begin.', agent_type: 'researcher' },
-      ...{ name: 'helper', mode: 'sync' },
+      ...{ name: 'helper', mode },
     }
-    this.#replies = [
-      { kind: 'call', name: 'task', input },
-      { kind: 'text', text: 'Done.' },
-    ]
+    this.#replies = [...first, { kind: 'call', name: 'task', input }, { kind: 'text', text: 'Done.' }]
   }
 
   answer(request: string): RelayAnswer | undefined {

@@ -80,8 +80,8 @@ export class CopilotAgent extends LiveChat {
   readonly #settings: CopilotSettings
   readonly #main: CopilotMember
   readonly #subagents = new RecentMap<CopilotMember>(MAX_SUBAGENTS, ({ session }) => session.close())
-  /** The running calls by their ids, because neither hooks nor handlers of tools name the agent. */
-  readonly #calls = new Map<string, { readonly member: CopilotMember; answer?: Promise<string> }>()
+  /** The agents that call a tool now, by the id of the call, because neither hooks nor handlers of tools name the agent. */
+  readonly #calls = new Map<string, CopilotMember>()
   #opened: CopilotSession | undefined
 
   /** Use `copilot()`. */
@@ -133,7 +133,7 @@ export class CopilotAgent extends LiveChat {
     if (type === 'subagent.started') this.#start(event)
     const member = this.#find(agentId)
     if (member === undefined) return
-    if (type === 'tool.execution_start') this.#calls.set(toolCallId, { member })
+    if (type === 'tool.execution_start') this.#calls.set(toolCallId, member)
     if (type === 'tool.execution_complete') this.#calls.delete(toolCallId)
     if (isCompaction(event)) member.hasCatalog = false
     if (INTERRUPTION.test(type)) member.isStale = true
@@ -142,7 +142,7 @@ export class CopilotAgent extends LiveChat {
   /** Opens the conversation of a subagent. */
   #start({ agentId = '', data: { agentName = '', toolCallId = '' } }: CopilotEvent): void {
     const { agents, rebase } = this.#settings
-    const starter = this.#calls.get(toolCallId)?.member ?? this.#main
+    const starter = this.#calls.get(toolCallId) ?? this.#main
     const scope = Object.hasOwn(agents, agentName) ? agents[agentName] : undefined
     const session = starter.session.child({ id: `${this.session.id}/${agentId}`, ...defined({ scope }) })
     const options = { ...defined({ rebase }), isListed: scope !== undefined }
@@ -150,11 +150,9 @@ export class CopilotAgent extends LiveChat {
   }
 
   async #execute(name: string, input: unknown, { toolCallId, signal }: CopilotCall): Promise<string> {
-    const call = this.#calls.get(toolCallId)
-    if (call === undefined) return UNKNOWN_CALLER
-    // The runtime requests each call of a subagent twice.
-    call.answer ??= call.member.execute(name, input, { callId: toolCallId, signal })
-    return await call.answer
+    const caller = this.#calls.get(toolCallId)
+    if (caller === undefined) return UNKNOWN_CALLER
+    return await caller.execute(name, input, { callId: toolCallId, signal })
   }
 }
 
