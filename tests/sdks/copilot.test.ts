@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import {
   type CopilotClient,
   type CopilotSession,
@@ -211,6 +211,40 @@ describe('the configuration of the host', () => {
   })
 })
 
+describe('parallel tool calls', () => {
+  test('only one of their results has the notice', async () => {
+    await using world = await World.open()
+    const skills = await world.createSkills()
+    using live = copilot(skills, { id: 'chat-1' })
+    let hooks: SessionHooks = {}
+    const session = { getEvents: () => Promise.resolve([]) }
+    const create = (config: SessionConfig): Promise<typeof session> => {
+      hooks = config.hooks ?? {}
+      return Promise.resolve(session)
+    }
+    const client = {
+      start: () => Promise.resolve(),
+      getSessionMetadata: () => Promise.resolve(undefined),
+      createSession: create,
+      resumeSession: async (_id: string, config: SessionConfig) => await create(config),
+    }
+    await live.open(client, createConfig(world))
+    const [base, invocation] = [
+      { sessionId: 'chat-1', timestamp: new Date(), workingDirectory: '' },
+      { sessionId: 'chat-1' },
+    ]
+    await hooks.onUserPromptSubmitted?.({ ...base, prompt: 'Begin.' }, invocation)
+    world.folder.writeSkill('maps')
+    const toolResult = { textResultForLlm: '', resultType: 'success' } as const
+    const results = ['one', 'two', 'three'].map(
+      async toolName =>
+        await hooks.onPostToolUse?.({ ...base, toolName, toolArgs: {}, toolResult }, invocation),
+    )
+    const contexts = (await Promise.all(results)).flatMap(result => result?.additionalContext ?? [])
+    expect(contexts).toEqual([expect.stringContaining('added: maps')])
+  })
+})
+
 describe('allowed-tools', () => {
   test('a tool that a loaded skill does not allow is refused in this turn only', async () => {
     await using chat = await Chat.open({ allowedTools: 'enforce' })
@@ -334,6 +368,20 @@ describe('the event log', () => {
     expect(countBrokenPrefixes(chat.requests)).toBe(0)
   })
 
+  test('a damaged record is refused when the session is opened', async () => {
+    await using chat = await Chat.open()
+    await chat.say(DONE)
+    chat.live[Symbol.dispose]()
+    await chat.client.stop()
+    const file = chat.world.stateFolder.at('home/session-state/chat-1/events.jsonl')
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"base":{', '"base":{"version":99},"was":{'))
+    const client = await startClient(chat.world)
+    using live = copilot(chat.skills, { id: 'chat-1' })
+    const opening = live.open(client, createConfig(chat.world))
+    await expect(opening).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await client.stop()
+  })
+
   test('a session that began without the adapter gets the catalog with its next prompt', async () => {
     await using world = await World.open()
     const client = await startClient(world)
@@ -364,6 +412,22 @@ describe('a compaction', () => {
     await last.say(DONE)
     expect(countText(last.last, 'form TWO')).toBe(1)
     expect(countText(last.last, '<available_skills>')).toBe(1)
+  })
+
+  test('that is taken back with its turn brings the older catalog and load back', async () => {
+    await using chat = await Chat.open()
+    await chat.say(load('refund'), DONE)
+    await chat.say(DONE)
+    await chat.session.rpc.history.compact()
+    await chat.say(DONE)
+    const before = chat.requests[2] as ModelRequest
+    await takeBack(chat.session, 2)
+    chat.editRefund()
+    await chat.say(DONE)
+    expect(countText(chat.last, '<available_skills>')).toBe(1)
+    expect(countText(chat.last, 'form ONE')).toBe(1)
+    expect(countText(chat.last, 'you loaded refund')).toBe(1)
+    expect(before.parts.slice(0, -1)).toEqual(chat.last?.parts.slice(0, before.parts.length - 1))
   })
 
   test('restores skills only within the cap', async () => {

@@ -49,9 +49,6 @@ interface CopilotSession {
 
 type CopilotSettings = Required<Pick<CopilotOptions, 'agents'>> & Pick<CopilotOptions, 'rebase'>
 
-/** The answer to a call whose start was not reported. A subagent must not call with the scope of its parent. */
-const UNKNOWN_CALLER = 'The agent that makes this call is unknown. Call the tool again.'
-
 /** After these events, messages may be missing in the conversation. */
 const INTERRUPTION = /^(?:abort|session\.(?:context_cleared|error|snapshot_rewind))$/
 
@@ -96,7 +93,8 @@ export class CopilotAgent extends LiveChat {
   /**
    * Resumes the session of this conversation, or creates it, with your configuration and the skill tools and hooks of
    * the adapter. The id of the session is the id of the conversation, unless your configuration contains a `sessionId`.
-   * @throws {SkillError} INVALID_OPTION if you have a tool with the name of a skill tool; errors of the SDK
+   * @throws {SkillError} INVALID_OPTION if you have a tool with the name of a skill tool, or if the record in the event
+   * log is damaged; errors of the SDK
    */
   async open<Config extends CopilotConfig, Session extends CopilotSession>(
     client: CopilotClient<Config, Session>,
@@ -108,8 +106,8 @@ export class CopilotAgent extends LiveChat {
     const merged = mergeConfig(
       { ...config, sessionId },
       {
-        tools: this.session.tools,
-        find: this.#find.bind(this),
+        main: this.#main,
+        subagents: this.#subagents,
         execute: this.#execute.bind(this),
         receive: this.#receive.bind(this),
       },
@@ -117,13 +115,9 @@ export class CopilotAgent extends LiveChat {
     await client.start()
     const isKnown = (await client.getSessionMetadata(sessionId)) !== undefined
     const opened = await (isKnown ? client.resumeSession(sessionId, merged) : client.createSession(merged))
-    this.#main.isStale = true
     this.#opened = opened
+    await this.#main.follow()
     return opened
-  }
-
-  #find(agentId: string | undefined): CopilotMember | undefined {
-    return agentId === undefined ? this.#main : this.#subagents.get(agentId)
   }
 
   /** Called with each event before the hooks and tool calls that follow it. */
@@ -131,7 +125,7 @@ export class CopilotAgent extends LiveChat {
     const { type, agentId, data } = event
     const { toolCallId = '' } = data
     if (type === 'subagent.started') this.#start(event)
-    const member = this.#find(agentId)
+    const member = agentId === undefined ? this.#main : this.#subagents.get(agentId)
     if (member === undefined) return
     if (type === 'tool.execution_start') this.#calls.set(toolCallId, member)
     if (type === 'tool.execution_complete') this.#calls.delete(toolCallId)
@@ -150,9 +144,9 @@ export class CopilotAgent extends LiveChat {
   }
 
   async #execute(name: string, input: unknown, { toolCallId, signal }: CopilotCall): Promise<string> {
-    const caller = this.#calls.get(toolCallId)
-    if (caller === undefined) return UNKNOWN_CALLER
-    return await caller.execute(name, input, { callId: toolCallId, signal })
+    const answer = await this.#calls.get(toolCallId)?.execute(name, input, { callId: toolCallId, signal })
+    // The start of the call was not reported. A subagent must not call with the scope of its parent.
+    return answer ?? 'The agent that makes this call is unknown. Call the tool again.'
   }
 }
 

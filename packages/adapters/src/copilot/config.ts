@@ -1,5 +1,6 @@
-import type { ToolContext, ToolDefinition } from '@skillstoke/core'
+import type { ToolContext } from '@skillstoke/core'
 import { joinTexts } from '../live-conversation.ts'
+import type { RecentMap } from '../recent-map.ts'
 import { type CopilotEvent, RECORD } from './history.ts'
 import type { CopilotMember } from './member.ts'
 
@@ -17,9 +18,9 @@ export type CopilotCall = Pick<ToolContext, 'signal'> & { readonly toolCallId: s
 
 /** What the configuration needs of the conversation. */
 interface Conversation {
-  readonly tools: readonly ToolDefinition[]
-  /** Returns the main agent, or a subagent; `undefined` if the start of the subagent was not reported. */
-  readonly find: (agentId: string | undefined) => CopilotMember | undefined
+  readonly main: CopilotMember
+  /** The subagents whose start was reported. */
+  readonly subagents: Pick<RecentMap<CopilotMember>, 'get'>
   /** Returns the text for the model. */
   readonly execute: (tool: string, input: unknown, call: CopilotCall) => Promise<string>
   /** Called with each event before the hooks and tool calls that follow it. */
@@ -67,9 +68,8 @@ const OWN_HOOKS: Readonly<Record<string, OwnHook>> = {
 /** Returns the configuration with the skill tools and the hooks of the adapter. */
 export function mergeConfig<Config extends CopilotConfig>(yours: Config, conversation: Conversation): Config {
   const { tools = [], availableTools = [], hooks = {}, onEvent } = yours
-  const own = conversation.tools.map(({ name, description, inputSchema: parameters, hints }) => {
-    const handler = async (input: unknown, call: CopilotCall): Promise<string> =>
-      await conversation.execute(name, input, call)
+  const own = conversation.main.session.tools.map(({ name, description, inputSchema: parameters, hints }) => {
+    const handler = conversation.execute.bind(undefined, name)
     const skipPermission = hints?.readOnly !== false
     return { name, description, parameters, handler, defer: 'never', skipPermission }
   })
@@ -88,13 +88,13 @@ export function mergeConfig<Config extends CopilotConfig>(yours: Config, convers
 }
 
 /** Runs the hook of the host first. Like the SDK, ignores a hook that fails. */
-function mergeHooks(theirs: Hooks, { find }: Conversation): Hooks {
+function mergeHooks(theirs: Hooks, { main, subagents }: Conversation): Hooks {
   const merge = (hook: OwnHook, yours: Hook = () => undefined): Hook => {
     const run = async (...event: Parameters<Hook>): Promise<unknown> => await yours(...event)
     return async (input, invocation) => {
       const output = ((await run(input, invocation).catch(() => undefined)) ?? {}) as HookOutput
-      const member = find(input.sessionId === invocation.sessionId ? undefined : input.sessionId)
-      const added = member && (await hook(member, input, output))
+      const member = input.sessionId === invocation.sessionId ? main : subagents.get(input.sessionId)
+      const added = await member?.hooks.run(async () => await hook(member, input, output))
       const additionalContext = joinTexts(output.additionalContext, added?.additionalContext) || undefined
       return { ...output, ...added, additionalContext }
     }

@@ -28,14 +28,14 @@ export interface CopilotEvent {
   }
 }
 
+/** `hasCatalog` is false if a compaction removed the catalog. */
+type KnownHistory = { readonly parts: readonly CopilotPart[]; readonly hasCatalog: boolean }
+
 /**
- * Reads the record of the main agent: its parts that are in the event log, from the newest catalog on. `hasCatalog` is
- * false if a compaction removed the catalog. `unsaved` are the parts that the log does not contain yet.
+ * Reads the record of the main agent: its parts that are in the event log, from the newest catalog on. `unsaved` are the
+ * parts that the log does not contain yet.
  */
-export function readHistory(
-  log: readonly CopilotEvent[],
-  unsaved: readonly CopilotPart[],
-): { readonly parts: readonly CopilotPart[]; readonly hasCatalog: boolean } {
+export function readHistory(log: readonly CopilotEvent[], unsaved: readonly CopilotPart[]): KnownHistory {
   const events = log.filter(({ agentId }) => agentId === undefined)
   const outputs = events.flatMap(({ type, data }) => (type === 'hook.end' && data.output?.[RECORD]) || [])
   const known = [...outputs, ...unsaved].filter(part => isStored(events, part))

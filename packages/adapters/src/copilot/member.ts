@@ -1,5 +1,6 @@
 import type { RebaseOptions, SessionState, SkillSession, ToolContext } from '@skillstoke/core'
 import { joinTexts } from '../live-conversation.ts'
+import { OneAtATime } from '../one-at-a-time.ts'
 import { expandInvocation, noteAnswers, startOver, ToldHistory, type ToldText } from '../told-history.ts'
 import { type CopilotEvent, type CopilotPart, readHistory } from './history.ts'
 
@@ -14,6 +15,8 @@ interface MemberOptions {
 /** The main agent or a subagent, with the conversation that its model has. */
 export class CopilotMember {
   readonly session: SkillSession
+  /** The runtime calls the hooks of parallel tool calls at the same time. */
+  readonly hooks: OneAtATime = new OneAtATime()
   /** False before the first turn and after a compaction. The next hook then gives the catalog to the model. */
   hasCatalog = false
   /** True if messages may be gone. The next turn then compares the record with the event log. */
@@ -32,17 +35,26 @@ export class CopilotMember {
     this.#told = new ToldHistory<CopilotPart>(session)
   }
 
+  /** Compares the record with the event log. */
+  async follow(): Promise<void> {
+    const { readEvents } = this.#options
+    if (readEvents === undefined) return
+    const { parts, hasCatalog } = readHistory(await readEvents(), this.#unsaved)
+    this.#told.rewind(parts, parts[0]?.base ?? this.#initial)
+    this.hasCatalog = hasCatalog
+    this.isStale = false
+  }
+
   /** Calls a skill tool. If the call is stopped, its result is not in the event log, so it does not count. */
-  async execute(name: string, input: unknown, context: ToolContext): Promise<string> {
+  async execute(name: string, input: unknown, context: ToolContext): Promise<string | undefined> {
     const tools = noteAnswers(this.session, (entries, callId) => this.#add({ callId, entries }))
     const answer = await tools.find(tool => tool.name === name)?.execute(input, context)
-    return answer?.text ?? ''
+    return answer?.text
   }
 
   /** Starts a turn. Returns what the adapter adds to the prompt. */
   async beginTurn(prompt: string): Promise<string> {
-    const { readEvents } = this.#options
-    if (this.isStale && readEvents !== undefined) this.#follow(await readEvents())
+    if (this.isStale) await this.follow()
     const catalog = await this.#takeCatalog()
     this.#told.beginTurn()
     const invoked = this.#addText(await expandInvocation(this.session, prompt))
@@ -57,13 +69,6 @@ export class CopilotMember {
   /** Returns the parts for the event log. */
   takeRecord(): readonly CopilotPart[] {
     return this.#unsaved.splice(0)
-  }
-
-  #follow(events: readonly CopilotEvent[]): void {
-    const { parts, hasCatalog } = readHistory(events, this.#unsaved)
-    this.#told.rewind(parts, parts[0]?.base ?? this.#initial)
-    this.hasCatalog = hasCatalog
-    this.isStale = false
   }
 
   /** Starts over if the model has no catalog. Returns the newest catalog, and the loaded skills that are gone. */
