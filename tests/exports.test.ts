@@ -89,6 +89,7 @@ const BOUNDS: Readonly<Record<string, number>> = {
   '@skillstoke/adapters/mastra': 3,
   '@skillstoke/adapters/strands': 3,
   '@skillstoke/adapters/pi': 4,
+  '@skillstoke/adapters/copilot': 3,
   '@skillstoke/adapters/loop': 16,
   '@skillstoke/agent': 26,
   '@skillstoke/agent/testing': 1,

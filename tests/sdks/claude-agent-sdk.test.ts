@@ -21,11 +21,11 @@ import {
   createOptions,
   createStore,
   planDelegation,
-  Relay,
 } from './claude-agent-sdk.ts'
 import { claudeCodeSkillsHarness } from './claude-code-skills.ts'
 import { main } from './examples/claude-agent-sdk.ts'
 import { addedText, countBrokenPrefixes, type ModelRequest, type Reply } from './model-server.ts'
+import { Relay } from './relay.ts'
 import { testHarness } from './test-harness.ts'
 import { World } from './world.ts'
 

@@ -1,6 +1,4 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import {
   createSdkMcpServer,
   type McpSdkServerConfigWithInstance,
@@ -11,8 +9,7 @@ import {
 import { type ClaudeState, type ClaudeStateStore, claudeAgent } from '@skillstoke/adapters/claude-agent-sdk'
 import type { SessionState } from '@skillstoke/core'
 import { type Harness, ONE_TURN } from './harness.ts'
-import type { Reply } from './model-server.ts'
-import { ANSWERS, type Sent } from './protocols.ts'
+import { Relay, type RelayAnswer, type RelayPlan } from './relay.ts'
 import type { World } from './world.ts'
 
 /** The system prompt of the subagent. It also marks the subagent's requests. */
@@ -111,61 +108,6 @@ export async function ask(prompt: string, options: Options): Promise<string> {
   return answer
 }
 
-/** What a relay does with requests. Both functions receive the body of a request as JSON. */
-export interface RelayPlan {
-  /** Answers a request in place of the model server. @default the model server answers */
-  readonly answer?: (request: string) => Answer | undefined
-  /** Number of input tokens that the answer reports. @default 10 */
-  readonly countTokens?: (request: string) => number
-}
-
-type Answer = Exclude<Reply, { readonly kind: 'status' | 'hold' }>
-
-/** A server between Claude Code and the model server. */
-export class Relay implements AsyncDisposable {
-  readonly #server = createServer((request, response) => void this.#answer(request, response))
-  readonly #target: string
-  readonly #plan: RelayPlan
-  /** The ids of the relay's tool calls differ from those of the model server. */
-  #serial = 900
-
-  private constructor(target: string, plan: RelayPlan) {
-    this.#target = target
-    this.#plan = plan
-  }
-
-  static async start(world: World, plan: RelayPlan): Promise<Relay> {
-    const relay = new Relay(world.server.url, plan)
-    await new Promise<void>(resolve => relay.#server.listen(0, '127.0.0.1', resolve))
-    return relay
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections()
-    await new Promise(resolve => this.#server.close(resolve))
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
-    const own = this.#plan.answer?.(body)
-    if (own !== undefined) {
-      ANSWERS.anthropic.send(response, own, JSON.parse(body) as Sent, this.#serial++)
-      return
-    }
-    const headers = { 'content-type': 'application/json' }
-    const answer = await fetch(this.#target + (request.url ?? ''), { method: 'POST', headers, body })
-    const text = await answer.text()
-    const tokens = this.#plan.countTokens?.(body) ?? 10
-    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
-    response.end(text.replaceAll('"input_tokens":10', `"input_tokens":${tokens}`))
-  }
-}
-
 /** Plays a main agent that hands its work to the subagent `researcher`, which talks to the model server. */
 export function planDelegation(): RelayPlan {
   const input = {
@@ -174,7 +116,7 @@ export function planDelegation(): RelayPlan {
     subagent_type: 'researcher',
     run_in_background: false,
   }
-  const replies: Answer[] = [{ kind: 'call', name: 'Agent', input }]
+  const replies: RelayAnswer[] = [{ kind: 'call', name: 'Agent', input }]
   return {
     answer: request =>
       request.includes(RESEARCHER) ? undefined : (replies.shift() ?? { kind: 'text', text: 'Done.' }),

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type Options, query } from '@anthropic-ai/claude-agent-sdk'
 import { createScopeTest } from '@skillstoke/core'
-import { createEnv, createHostServer, planDelegation, RESEARCHER, Relay } from './claude-agent-sdk.ts'
+import { createEnv, createHostServer, planDelegation, RESEARCHER } from './claude-agent-sdk.ts'
 import type { Harness, HarnessOptions } from './harness.ts'
+import { Relay } from './relay.ts'
 import type { World } from './world.ts'
 
 /** Claude Code's own skills, in the folder `.claude/skills` of the project. Its scope is a list of names. */

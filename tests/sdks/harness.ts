@@ -43,6 +43,8 @@ export interface HarnessConversation extends AsyncDisposable {
   readonly compact?: () => Promise<void>
   /** Opens a subagent that may not see the skill `secret`. Absent if the SDK has no subagents. */
   readonly openSubagent?: () => Promise<Pick<HarnessConversation, 'say'>>
+  /** True if the SDK reads the tools only when a conversation is opened. @default false */
+  readonly hasFixedTools?: boolean
   /** True if the model can run commands of skills. @default false */
   readonly canRunScripts?: boolean
 }

@@ -255,7 +255,9 @@ describe('the option "agent"', () => {
         }),
       )
     using live = pi(skills, { agent: createAgent(world), id: 'chat-1' })
-    expect(() => live.child({ agent: older as never, id: 'chat-1/helper' })).toThrow('"agent" is not an agent')
+    expect(() => live.child({ agent: older as never, id: 'chat-1/helper' })).toThrow(
+      '"agent" is not an agent',
+    )
   })
 
   test('with a tool that has the name of a skill tool is refused, and the id stays free', async () => {

@@ -71,7 +71,7 @@ export const SCENARIOS: Readonly<Record<ScenarioName, Scenario>> = {
   async commands(world, open) {
     world.folder.write('refund/scripts/tell.js', moduleOf('ALPHA'))
     await using chat = await open({ commandTools: true })
-    if (chat.canRunScripts !== true) return undefined
+    if (chat.canRunScripts !== true || chat.hasFixedTools === true) return undefined
     const { requests } = world.server
     await say(world, chat, [load(chat, 'refund'), EDIT, DONE])
     const before = requests.length

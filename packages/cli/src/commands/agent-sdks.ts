@@ -10,6 +10,7 @@ export const AGENT_SDKS: readonly AgentSdk[] = [
     packages: ['@anthropic-ai/claude-agent-sdk'],
     tested: '0.3',
   },
+  { id: 'copilot', name: 'GitHub Copilot SDK', packages: ['@github/copilot-sdk'], tested: '1.0' },
   { id: 'openai-agents', name: 'OpenAI Agents', packages: ['@openai/agents'], tested: '0.20' },
   { id: 'ai-sdk', name: 'AI SDK', packages: ['ai'], tested: '7.0 and 6.0' },
   { id: 'loop', name: 'your own loop', packages: ['openai', '@anthropic-ai/sdk'], tested: '7.57' },
