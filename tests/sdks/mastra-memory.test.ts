@@ -142,7 +142,7 @@ describe('mastra() after a compaction by Mastra', () => {
 
   test('messageHistory removes messages in a running loop, and the skill comes back before the next call', async () => {
     world.folder.writeSkill('refund', { body: `Refunds need form ONE. ${'word '.repeat(150)}` })
-    const messageHistory = { maxTokens: 700, atMaxRemoveTokens: 200 }
+    const messageHistory = { maxTokens: 650, atMaxRemoveTokens: 200 }
     await using process = await MastraProcess.start(world, {}, { messageHistory })
     const agent = process.createAgent()
     await play(agent, 'Turn 1.', LOAD, DONE)
@@ -154,7 +154,7 @@ describe('mastra() after a compaction by Mastra', () => {
   test('a token limiter cuts the prompt, and the next call has the skill again', async () => {
     world.folder.writeSkill('refund', { body: `Refunds need form ONE. ${'word '.repeat(150)}` })
     await using process = await MastraProcess.start(world)
-    const limiter = new TokenLimiter({ limit: 560, trimMode: 'contiguous' })
+    const limiter = new TokenLimiter({ limit: 510, trimMode: 'contiguous' })
     const agent = process.createAgent({ inputProcessors: [limiter, process.live.processor] })
     await play(agent, 'Turn 1.', LOAD, DONE)
     await play(agent, `Turn 2. ${'filler '.repeat(80)}`, EDIT, DONE)
