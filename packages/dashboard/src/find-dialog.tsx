@@ -20,6 +20,7 @@ interface Choice {
 
 const ACTIONS: readonly (readonly [label: string, icon: IconName, run: () => void])[] = [
   ['Open the overview', 'right', () => go({ view: 'overview' })],
+  ['Open the skills', 'right', () => go({ view: 'skills' })],
   ['Open the agents', 'right', () => go({ view: 'agents' })],
   ['Open all changes', 'right', () => go({ view: 'changes' })],
   ['Light or dark', 'theme', toggleTheme],

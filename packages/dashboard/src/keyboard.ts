@@ -60,7 +60,7 @@ const ACTIONS: Readonly<Record<string, () => void>> = {
   k: () => openNext(-1),
   t: () => openTab('tests'),
   d: () => openTab('changes'),
-  'mod+z': () => void undoLast(),
+  'mod+z': undoLast,
   ...Object.fromEntries(SKILL_TABS.map((tab, index) => [String(index + 1), () => openTab(tab)])),
 }
 

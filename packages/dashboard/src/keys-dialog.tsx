@@ -15,10 +15,10 @@ const KEYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'g s': 'skills',
     'g a': 'agents',
     'g c': 'all changes',
-    'g f': 'fleet',
     c: 'new skill',
     '?': 'this list',
-    Esc: 'close, or back',
+    'Ctrl Z': 'undo what the message below offers',
+    Esc: 'close',
   },
   Skills: {
     'j k': 'next or previous skill',

@@ -10,6 +10,14 @@ export type ToDo =
   | { readonly kind: 'collision'; readonly collision: AttentionInfo['collisions'][number] }
   | { readonly kind: 'warnings'; readonly rows: readonly SkillRow[] }
 
+/** Names an item. A changed state of the same item keeps the name, and so the focus. */
+export function keyOf(item: ToDo): string {
+  if ('row' in item) return `${item.kind} ${item.row.target}`
+  if (item.kind === 'source') return `source ${item.source.label}`
+  if (item.kind === 'failing') return `failing ${item.tests.skill}`
+  return item.kind === 'warnings' ? 'warnings' : item.collision.skills.map(({ name }) => name).join(' ')
+}
+
 /** What needs a person, the most urgent first. */
 export const toDo = computed<readonly ToDo[]>(() => {
   const of = (state: SkillRow['status']): readonly SkillRow[] =>

@@ -8,6 +8,9 @@ import type { RegistryUpdate, Skill, SkillChange, SkillReport } from '@skillstok
  */
 const MAX_AGE_MS = 60_000
 
+/** A folder that somebody writes changes at most this long after its SKILL.md. */
+const MOVE_MS = 2_000
+
 const seenTimes = new WeakMap<RegistryUpdate, number>()
 
 /** Returns the wall time at which this function was first called for the update. */
@@ -27,13 +30,24 @@ export function ageOfChange(change: SkillChange, update: RegistryUpdate): number
   if (change.kind === 'removed') return undefined
   const before = change.kind === 'modified' ? change.oldSkill : undefined
   const after = change.kind === 'modified' ? change.newSkill : change.skill
-  if (textsBefore(update).has(textOf(after))) return undefined
+  if (textsBefore(update).has(textOf(after)) || wasMoved(change)) return undefined
   const known = new Map(before?.files.map(file => [file.path, file.digest]))
   return youngest(
     after.files.filter(file => known.get(file.path) !== file.digest).map(file => file.path),
     after,
     timeOfUpdate(update),
   )
+}
+
+/** True if a new folder was moved to its place: a move changes the time of the folder, and not of its files. */
+function wasMoved(change: SkillChange): boolean {
+  if (change.kind !== 'added' || change.skill.directory === undefined) return false
+  try {
+    const { directory, skillFile } = change.skill
+    return statSync(directory).ctimeMs - statSync(join(directory, skillFile)).mtimeMs > MOVE_MS
+  } catch {
+    return false
+  }
 }
 
 const knownTexts = new WeakMap<RegistryUpdate, ReadonlySet<string>>()

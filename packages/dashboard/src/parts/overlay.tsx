@@ -42,13 +42,14 @@ const toast = signal<Toast | undefined>(undefined)
 export const isBusy = signal(false)
 
 const UNDO_MS = 10_000
+const FAILURE_MS = 30_000
 let timer: ReturnType<typeof setTimeout> | undefined
 
 export function show(shown: Toast | undefined): void {
   clearTimeout(timer)
   toast.value = shown
-  if (shown !== undefined && shown.isFailure !== true)
-    timer = setTimeout(() => (toast.value = undefined), UNDO_MS)
+  if (shown !== undefined)
+    timer = setTimeout(() => (toast.value = undefined), shown.isFailure === true ? FAILURE_MS : UNDO_MS)
 }
 
 /**
@@ -68,10 +69,10 @@ export function act(work: () => Promise<Toast | undefined>, again?: Pick<Toast, 
     .finally(() => (isBusy.value = false))
 }
 
-/** Takes back what the toast says. Returns false if there is nothing to take back. */
-export function undoLast(): boolean {
+/** Takes back what the toast says. */
+export function undoLast(): void {
   const undo = toast.value?.undo
-  if (undo === undefined) return false
+  if (undo === undefined) return
   act(
     async () => {
       await undo()
@@ -79,7 +80,6 @@ export function undoLast(): boolean {
     },
     { undo },
   )
-  return true
 }
 
 export function ToastView(): ComponentChildren {

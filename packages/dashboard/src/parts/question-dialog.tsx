@@ -1,7 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
+import { connection } from '../store.ts'
 import { ChangeButton } from './change-button.tsx'
 import { act, closeDialog, Modal, question } from './overlay.tsx'
+
+/** The reasons that were given, by question. They stay, because the server may refuse the answer. */
+const reasons = new Map<string, string>()
 
 /** Renders the question of the page, if there is one. */
 export function QuestionDialog(): ComponentChildren {
@@ -10,7 +14,9 @@ export function QuestionDialog(): ComponentChildren {
   if (asked === undefined) return null
   const { title, text, preview, reason, confirm, isDangerous, run } = asked
   const answer = (): void => {
+    if (connection.value !== 'live') return
     const given = field.current?.value.trim() ?? ''
+    if (reason !== undefined) reasons.set(title, given)
     closeDialog()
     if (run !== undefined) act(() => run(given))
   }
@@ -26,6 +32,7 @@ export function QuestionDialog(): ComponentChildren {
             ref={field}
             class="field"
             rows={3}
+            defaultValue={reasons.get(title)}
             onKeyDown={event => {
               if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) answer()
             }}

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { signal, useComputed } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { SkillDiff, SkillRow } from 'skillstoke/client'
@@ -15,7 +15,7 @@ import { act, closeDialog, question, type Toast } from '../parts/overlay.tsx'
 import { Ago } from '../parts/time.tsx'
 import { loadedValue, useLoaded } from '../parts/use-loaded.ts'
 import { go, route } from '../route.ts'
-import { rows } from '../store.ts'
+import { findRow, rows } from '../store.ts'
 import { openNext } from '../views/visible-rows.ts'
 import { describeReached } from './actions.tsx'
 import { nameAuthor, type ShownSkill } from './author.ts'
@@ -47,8 +47,10 @@ interface ApprovalProps {
 export function Approval({ row, unreported }: ApprovalProps): ComponentChildren {
   const { target, revision } = row
   const loaded = useLoaded(() => client.diff(target), [target, revision, row.status])
-  // The revision that the person began to read.
-  const isNewer = useRef(revision).current !== revision
+  // A decision, here or elsewhere, ends the reading.
+  const reading = [row.source, row.name, row.serving].join(' ')
+  if (!begun.has(reading)) begun.set(reading, revision)
+  const isNewer = begun.get(reading) !== revision
   const hidden = [...row.diagnostics, ...unreported].filter(({ code }) => code === 'HIDDEN_TEXT')
   const latest = loadedValue(loaded)
   const diff = latest?.to === revision ? latest : undefined
@@ -77,6 +79,12 @@ interface ReviewProps {
   readonly isNewer: boolean
 }
 
+const NOTHING: ReadonlySet<string> = new Set()
+/** The files that the person has seen, by skill and revision. */
+const seenFiles = signal<ReadonlyMap<string, ReadonlySet<string>>>(new Map())
+/** The revision of each change that the person began to read. */
+const begun = new Map<string, string | null>()
+
 /** A reason to ask before the approval. */
 interface Doubt {
   readonly title: string
@@ -87,7 +95,8 @@ interface Doubt {
 }
 
 function Review({ row, diff, hidden, isNewer }: ReviewProps): ComponentChildren {
-  const seen = useSignal<ReadonlySet<string>>(new Set())
+  const key = `${row.target} ${row.revision}`
+  const seen = useComputed(() => seenFiles.value.get(key) ?? NOTHING)
   const at = useRef(0)
   const texts = diff?.texts ?? []
   const grown = diff === undefined ? [] : findGrowth(diff, hidden)
@@ -95,7 +104,7 @@ function Review({ row, diff, hidden, isNewer }: ReviewProps): ComponentChildren 
   const unseen = grown.find(({ path, icon }) => !/eye|text/.test(icon) && !seen.value.has(path))?.path
   const mark = (path: string, isSeen: boolean): void => {
     const others = [...seen.value].filter(each => each !== path)
-    seen.value = new Set(isSeen ? [...others, path] : others)
+    seenFiles.value = new Map(seenFiles.value).set(key, new Set(isSeen ? [...others, path] : others))
   }
   const goTo = (path: string | undefined): void => {
     at.current = Math.max(
@@ -165,7 +174,7 @@ function Review({ row, diff, hidden, isNewer }: ReviewProps): ComponentChildren 
         <p class="s m">
           {row.serving === null
             ? 'It is new, and has no script, no tool and no right.'
-            : 'It can do the same as before: no new script, no new tool, no new right.'}
+            : 'No new script, tool, right, host or secret, and no changed code.'}
         </p>
       )}
       <section aria-label="Files" class="stack">
@@ -219,6 +228,9 @@ function DecisionBar({ row, diff, seen, doubts }: DecisionBarProps): ComponentCh
   const next = waiting[(waiting.findIndex(each => each.target === target) + 1) % waiting.length]
   const following = next?.target === target ? undefined : next
   const goOn = (): void => {
+    // A slow answer does not move a person who looks at something else by now.
+    if (route.value.chosen !== undefined && findRow(route.value.chosen)?.target !== target) return
+    if (route.value.view !== 'skills') return
     if (following === undefined) go({ view: 'overview' })
     else go({ view: 'skills', chosen: following.target, query: route.value.query })
   }
@@ -307,7 +319,7 @@ function DecisionBar({ row, diff, seen, doubts }: DecisionBarProps): ComponentCh
         Reject… <kbd>R</kbd>
       </ChangeButton>
       <ChangeButton class={isHidden ? 'btn' : 'btn primary'} onClick={approve} disabled={diff === undefined}>
-        Approve{isHidden && '…'} <kbd>A</kbd>
+        Approve{doubts.length > 0 && '…'} <kbd>A</kbd>
       </ChangeButton>
     </section>
   )

@@ -10,6 +10,7 @@ import { Shape } from '../parts/icons.tsx'
 import { question } from '../parts/overlay.tsx'
 import { Ago, formatMoment } from '../parts/time.tsx'
 import { useValue } from '../parts/use-loaded.ts'
+import { isOwn } from '../store.ts'
 import { askRestore } from './actions.tsx'
 import { countChanges, findLive, type HistoryRecord, nameAuthor, type ShownSkill } from './author.ts'
 
@@ -17,7 +18,8 @@ const MAX_LINES = 12
 
 /** Every recorded text, newest first. A line opens its difference, two can be compared, and each can be restored. */
 export function ChangesTab({ row, records, detail }: ShownSkill): ComponentChildren {
-  const chosen = useSignal<readonly HistoryRecord[]>([])
+  const keys = useSignal<readonly string[]>([])
+  const chosen = records.filter(each => keys.value.includes(keyOf(each)))
   const isWhole = useSignal(false)
   const shown = isWhole.value ? records : records.slice(0, MAX_LINES)
   const oldest = records.at(-1)
@@ -25,15 +27,15 @@ export function ChangesTab({ row, records, detail }: ShownSkill): ComponentChild
   const live = findLive(records, row.serving)
   const compare = (): void => {
     // The older of the two is on the left.
-    const [from, to] = chosen.value.toSorted((a, b) => a.at - b.at)
+    const [from, to] = chosen.toSorted((a, b) => a.at - b.at)
     question.value = {
       title: `Two texts of ${row.name}`,
       preview: <LoadedDifference target={row.target} from={from?.revision} to={to?.revision} />,
     }
   }
-  const toggle = (record: HistoryRecord): void => {
-    const others = chosen.value.filter(each => each !== record)
-    chosen.value = others.length < chosen.value.length ? others : [...others, record].slice(-2)
+  const toggle = (key: string): void => {
+    const others = keys.value.filter(each => each !== key)
+    keys.value = others.length < keys.value.length ? others : [...others, key].slice(-2)
   }
   const line = row.diagnostics.find(({ severity }) => severity === 'error')?.line
   return (
@@ -44,7 +46,7 @@ export function ChangesTab({ row, records, detail }: ShownSkill): ComponentChild
           {oldest === undefined ? ' yet.' : ` since ${formatMoment(oldest.at)}. `}
           {records.length > 1 && 'Select two to compare them.'}
         </span>
-        <button type="button" class="btn sm" disabled={chosen.value.length !== 2} onClick={compare}>
+        <button type="button" class="btn sm" disabled={chosen.length !== 2} onClick={compare}>
           Compare two
         </button>
       </div>
@@ -60,7 +62,7 @@ export function ChangesTab({ row, records, detail }: ShownSkill): ComponentChild
         )}
         {shown.map((record, index) => (
           <RecordLine
-            key={`${record.at} ${record.cause} ${record.revision}`}
+            key={keyOf(record)}
             row={row}
             record={record}
             before={findBefore(record, records.slice(index + 1))}
@@ -68,9 +70,9 @@ export function ChangesTab({ row, records, detail }: ShownSkill): ComponentChild
             choice={
               <input
                 type="checkbox"
-                aria-label={`Compare the text of ${formatMoment(record.at)}`}
-                checked={chosen.value.includes(record)}
-                onChange={() => toggle(record)}
+                aria-label={`Compare the text of ${new Date(record.at).toLocaleString('en-GB')}`}
+                checked={chosen.includes(record)}
+                onChange={() => toggle(keyOf(record))}
               />
             }
           />
@@ -85,6 +87,10 @@ export function ChangesTab({ row, records, detail }: ShownSkill): ComponentChild
       </ul>
     </>
   )
+}
+
+function keyOf({ at, cause, revision }: HistoryRecord): string {
+  return `${at} ${cause} ${revision}`
 }
 
 /** Returns the revision before a text. */
@@ -130,7 +136,7 @@ function RecordLine({ row, record, before, isLive, choice }: RecordLineProps): C
           {mayRestore && (
             <ChangeButton
               class="btn sm bare"
-              label={`Restore the text of ${when}`}
+              label={`Restore the text of ${new Date(at).toLocaleString('en-GB')}`}
               title={shortDigest(to)}
               onClick={() => askRestore(row, to, when)}
             >
@@ -140,7 +146,12 @@ function RecordLine({ row, record, before, isLive, choice }: RecordLineProps): C
         </>
       }
     >
-      {nameAuthor(record)} {event === 'held' ? 'offered a text, which waited' : CAUSES[cause]}
+      {nameAuthor(record)}{' '}
+      {event === 'held'
+        ? isOwn(row)
+          ? 'saved a text, which was not live'
+          : 'offered a text, which waited'
+        : CAUSES[cause]}
       <ChangeText diff={diff} />
       {note !== undefined && <span class="m"> “{note}”</span>}
     </Line>

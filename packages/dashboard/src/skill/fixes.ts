@@ -6,7 +6,11 @@ import { isOwn } from '../store.ts'
 
 /** Returns the findings of a row. The server sends each with the edit that corrects it. */
 export function findingsOf({ diagnostics }: SkillRow): readonly Finding[] {
-  return diagnostics as readonly Finding[]
+  return (diagnostics as readonly Finding[]).map(finding => {
+    const { edit: _, ...rest } = finding
+    // The page neither sees nor changes the byte order mark of a file.
+    return finding.code === 'BYTE_ORDER_MARK' ? rest : finding
+  })
 }
 
 /** Whether a finding is about the SKILL.md or the folder, and not about another file. */

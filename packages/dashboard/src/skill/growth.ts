@@ -5,6 +5,9 @@ import { findMentions } from './mentions.ts'
 
 type Finding = SkillRow['diagnostics'][number]
 
+/** Files that a skill or its readers may run. */
+const CODE = /(?:^|\/)scripts\/|\.(?:[cm]?[jt]sx?|py|sh|bash|zsh|ps1|bat|cmd|rb|pl|php|lua|go|rs|jar)$/i
+
 /** Something that the new text may do and the live text may not. */
 interface Growth {
   readonly icon: IconName
@@ -37,7 +40,9 @@ export function findGrowth(
         ? { icon: 'terminal', what: 'Run a script', why: text, path: named(text) }
         : { icon: 'tools', what: 'Use more tools or rights', why: text, path: main },
     )
-  for (const { path, before, after } of texts.filter(each => each.path.startsWith('scripts/')))
+  for (const { path, before, after } of texts) {
+    const isKnownCode = CODE.test(path) && before !== null && after !== null
+    if (isKnownCode) found.push({ icon: 'terminal', what: 'Run other code', why: `${path} changed`, path })
     for (const { kind, name, line } of findMentions(before ?? '', after ?? ''))
       found.push({
         icon: kind === 'host' ? 'globe' : 'key',
@@ -45,6 +50,7 @@ export function findGrowth(
         why: `${path}, line ${line}`,
         path,
       })
+  }
   const description = fields.find(({ field }) => field === 'description')
   if (description?.before !== undefined)
     found.push({ icon: 'text', what: 'Load for other messages', why: 'its description changed', path: main })

@@ -1,4 +1,4 @@
-/** Something that a script names. Whether the script uses it, only a run shows. */
+/** Something that a text names. Whether anything uses it, only a run shows. */
 export interface Mention {
   readonly kind: 'host' | 'secret'
   readonly name: string

@@ -14,8 +14,9 @@ import { describeStay, explainCost, stateOf } from '../skill-state.ts'
 import { isOwn, placeOf } from '../store.ts'
 import { askRestore, openEditor, SkillMenu } from './actions.tsx'
 import { Approval, Offer } from './approval.tsx'
-import { countChanges, findLive, type ShownSkill } from './author.ts'
+import { countChanges, findLive, nameAuthor, type ShownSkill } from './author.ts'
 import { ChangesTab } from './changes-tab.tsx'
+import { drafts } from './drafts.tsx'
 import { FilesTab } from './files-tab.tsx'
 import { findFix, findingsOf, fix, pathIn } from './fixes.ts'
 import { TestsTab } from './tests-tab.tsx'
@@ -36,8 +37,10 @@ export function SkillPane({ row }: PaneProps): ComponentChildren {
 
   useLayoutEffect(() => {
     const found = findFix(row)
-    return bindKeys(found === undefined ? {} : { f: () => fix(row, found) })
-  }, [version])
+    // A fix writes the file, and would make the draft older than the file.
+    const mayFix = found !== undefined && !drafts.value.has(row.target)
+    return bindKeys(mayFix ? { f: () => fix(row, found) } : {})
+  })
 
   const isReview = row.status === 'pending' && route.value.tab === undefined
   return (
@@ -176,7 +179,24 @@ function StateNote({ row, records, detail }: ShownSkill): ComponentChildren {
     const why = note === undefined ? '' : `: “${note}”`
     return <Note look="quiet" what={`The newest text of ${name} was rejected${why}.`} text={stays} />
   }
+  if (status === 'pinned')
+    return (
+      <Note
+        look="quiet"
+        what={`${name} stays at this text.`}
+        text="Newer texts are recorded, and not live."
+      />
+    )
   if (serving !== null) return null
+  const disabled = status === 'disabled' ? records.find(({ cause }) => cause === 'disable') : undefined
+  if (disabled !== undefined)
+    return (
+      <Note
+        look="quiet"
+        what={`No agent sees ${name}.`}
+        text={`${nameAuthor(disabled)} disabled it ${formatMoment(disabled.at)}${disabled.note === undefined ? '' : `: “${disabled.note}”`}. The menu enables it again.`}
+      />
+    )
   const reason = detail.explanation.steps.find(({ ok }) => !ok)?.detail
   return (
     <Note look="quiet" what={`No agent sees ${name}.`} text={reason === undefined ? '' : sentence(reason)} />

@@ -62,7 +62,12 @@ export function TestsTab({ row, version }: TestsTabProps): ComponentChildren {
   if (serving === null) return <p class="m">This folder is not served, so no conversation sees the skill.</p>
   const cases = loadedValue(tests)?.cases ?? []
   const fires = cases.filter(({ kind }) => kind === 'fires').slice(0, MAX_EXAMPLES)
-  const examples = fires.length > 0 ? fires.map(({ message }) => message) : [`Use the skill "${name}".`]
+  const examples = [
+    ...fires.map(({ message }) => message),
+    `Use the skill "${name}".`,
+    `/${name}`,
+    'Which skills do you have?',
+  ].slice(0, MAX_EXAMPLES)
   return (
     <>
       <TryCard key={name} row={row} examples={examples} />

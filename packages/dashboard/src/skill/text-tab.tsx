@@ -6,9 +6,10 @@ import { client } from '../client.ts'
 import { bindKeys } from '../keyboard.ts'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { describeFailure } from '../parts/describe-failure.ts'
+import { FileDifference } from '../parts/difference.tsx'
 import { formatCount, plural } from '../parts/format.ts'
 import { Shape } from '../parts/icons.tsx'
-import { act, show } from '../parts/overlay.tsx'
+import { act, question, show } from '../parts/overlay.tsx'
 import { formatMoment } from '../parts/time.tsx'
 import { stateOf } from '../skill-state.ts'
 import { isOwn } from '../store.ts'
@@ -64,8 +65,8 @@ export function TextTab({ row, detail, records }: ShownSkill): ComponentChildren
       <div class={`split ${shown.value}`}>
         {shown.value !== 'rendered' &&
           // An open editor stays, whatever arrives.
-          (mayEdit && draft !== undefined ? (
-            <Editing row={row} text={text} draft={draft} findings={findings} />
+          (draft !== undefined && (mayEdit || isChanged(draft)) ? (
+            <Editing row={row} text={text ?? draft.before} draft={draft} findings={findings} />
           ) : (
             <Source row={row} detail={detail} findings={findings} onEdit={edit} />
           ))}
@@ -158,6 +159,26 @@ function Editing({ row, text, draft, findings }: EditingProps): ComponentChildre
     })
   }
 
+  const drop = (): void => {
+    close()
+    show({ text: 'Dropped your edit.', undo: () => Promise.resolve(editDraft(target, draft)) })
+  }
+  const askSave = (): void => {
+    const mine = drafts.value.get(target)?.text ?? draft.text
+    question.value = {
+      title: `Replace the newer text of ${name}?`,
+      text: 'This takes away what was saved since your edit began.',
+      preview: <FileDifference texts={{ path: 'SKILL.md', before: text, after: mine }} />,
+      confirm: 'Keep mine',
+      isDangerous: true,
+      run: async () => {
+        await client.save(target, text, mine)
+        close()
+        return { text: `Saved ${name}.`, undo: () => client.save(target, mine, text) }
+      },
+    }
+  }
+
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
     let editor: TextEditor | undefined
@@ -212,9 +233,10 @@ function Editing({ row, text, draft, findings }: EditingProps): ComponentChildre
         <p class="note warn" role="status">
           <Shape name="warn" />
           <span>The file has changed on the disk since this edit began.</span>
-          <button type="button" class="btn sm" onClick={close}>
+          <button type="button" class="btn sm" onClick={drop}>
             Drop my edit
           </button>
+          <ChangeButton onClick={askSave}>Keep mine…</ChangeButton>
         </p>
       )}
       <div ref={place} class="editor" />

@@ -76,12 +76,24 @@ interface ChangeProps {
   readonly change: TimelineChange
 }
 
-function Change({ entry, change: { kind, name, from, to } }: ChangeProps): ComponentChildren {
+/** Finds the record of a change: the nearest one with its text, or of the decision that took the text away. */
+function findRecord(
+  records: readonly HistoryRecord[],
+  { from, to }: TimelineChange,
+  at: number,
+): HistoryRecord | undefined {
+  return records
+    .filter(({ revision, cause }) => (to === null ? cause === 'disable' && from !== null : revision === to))
+    .sort((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at))[0]
+}
+
+function Change({ entry, change }: ChangeProps): ComponentChildren {
+  const { kind, name, from, to } = change
   const target = findRow(name)?.target ?? name
   const of = from === null || to === null ? undefined : { from, to }
   const diff = useValue(of && (() => client.diff(target, of)), [target, from, to])
-  const history = useValue(to === null ? undefined : () => client.history(target), [target, to])
-  const record = history?.records.find(({ revision }) => revision === to)
+  const history = useValue(findRow(name) && (() => client.history(target)), [target, to])
+  const record = history && findRecord(history.records, change, Date.parse(entry.at))
   const verb = (record && DECISIONS[record.cause]) ?? (kind === 'modified' ? 'changed' : kind)
   return (
     <>

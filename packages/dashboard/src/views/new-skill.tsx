@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { client } from '../client.ts'
 import { ChangeButton } from '../parts/change-button.tsx'
 import { describeFailure } from '../parts/describe-failure.ts'
-import { closeDialog, Modal, show } from '../parts/overlay.tsx'
+import { closeDialog, isBusy, Modal, openDialog, show } from '../parts/overlay.tsx'
 import { go } from '../route.ts'
 import { hasFolder } from '../store.ts'
 
@@ -12,14 +12,19 @@ const NO_FOLDER = 'This server follows no folder of yours. Start it with one, fo
 export function NewSkillDialog(): ComponentChildren {
   const failure = useSignal(hasFolder() ? '' : NO_FOLDER)
   const create = async (form: HTMLFormElement): Promise<void> => {
+    if (isBusy.value) return
+    isBusy.value = true
     const { name = '', description = '' } = Object.fromEntries(new FormData(form)) as Record<string, string>
     try {
       const { row, folder } = await client.create({ name: name.trim(), description })
+      // Cancel has closed the dialog, but the folder is there.
+      if (openDialog.value === 'new-skill') go({ view: 'skills', chosen: row.target, tab: 'skill' })
       closeDialog()
-      go({ view: 'skills', chosen: row.target, tab: 'skill' })
       show({ text: `Created ${folder}.` })
     } catch (thrown) {
       failure.value = describeFailure(thrown)
+    } finally {
+      isBusy.value = false
     }
   }
   return (

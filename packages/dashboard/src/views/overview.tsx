@@ -9,7 +9,7 @@ import { Ago, formatMoment } from '../parts/time.tsx'
 import { toHash, toSkill } from '../route.ts'
 import { openEditor } from '../skill/actions.tsx'
 import { isOwn, lostAt, placeOf, rows, sessions, status, timeline } from '../store.ts'
-import { toDo } from '../to-do.ts'
+import { keyOf, toDo } from '../to-do.ts'
 import { changeItems } from './change-items.ts'
 import { ChangeLine } from './change-line.tsx'
 import { SourceList } from './source-list.tsx'
@@ -67,7 +67,7 @@ function NeedsAttention(): ComponentChildren {
     <Card look="o1" title="Needs attention" side={<span class="r m">most urgent first</span>}>
       <ul class="todo">
         {toDo.value.slice(0, MAX_TO_DO).map(item => (
-          <ToDoLine key={JSON.stringify(item)} item={item} />
+          <ToDoLine key={keyOf(item)} item={item} />
         ))}
       </ul>
       {more > 0 && (

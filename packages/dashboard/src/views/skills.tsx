@@ -22,6 +22,7 @@ export function SkillsView(): ComponentChildren {
       <SkillList selected={row} />
       <div class="detail">
         {row === undefined ? <NoSkill chosen={chosen} /> : <SkillPane key={row.target} row={row} />}
+        <LostDrafts isLost={target => findRow(target)?.target !== target} />
       </div>
     </main>
   )
@@ -34,7 +35,6 @@ function NoSkill({ chosen }: { readonly chosen: string | undefined }): Component
         ‹ All skills
       </a>
       {chosen !== undefined && <p>There is no skill “{chosen.split('/').at(-1)}” any more.</p>}
-      <LostDrafts isLost={target => findRow(target) === undefined} />
       {chosen === undefined && rows.value.length > 0 && <p class="m">No skill matches the filter.</p>}
       {rows.value.length === 0 && (
         <p class="m">

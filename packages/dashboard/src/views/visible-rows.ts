@@ -12,7 +12,7 @@ export const FILTERS: Filters<SkillRow> = {
   waiting: ['Waiting', ({ status }) => status === 'pending'],
   unlisted: ['Unlisted', ({ visibility }) => visibility === 'unlisted'],
   hidden: ['Hidden', ({ visibility }) => visibility === 'hidden'],
-  unused: ['Never used', ({ usage, serving }) => usage === null && serving !== null],
+  unused: ['Unused', ({ usage, serving }) => usage === null && serving !== null],
 }
 
 /** The orders of the list, by the value of `sort` in the address. A lower rank comes first. */
