@@ -10,10 +10,10 @@ import {
 import { createParser } from 'eventsource-parser'
 import { hc } from 'hono/client'
 import type { Api } from '../server/api.ts'
-import type { FleetRollbackRequest } from '../server/fleet-routes.ts'
 import { ApiError } from './api-error.ts'
 import {
   type ApiFailure,
+  type FleetRollbackRequest,
   KEY_HEADER,
   type RunEvent,
   type RunRequest,

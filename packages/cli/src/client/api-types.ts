@@ -264,3 +264,14 @@ export type ApiErrorCode =
   | 'READ_ONLY'
   | 'IO_FAILED'
   | 'FAILED'
+
+/** Asks for an earlier version of a published skill. */
+export interface FleetRollbackRequest {
+  /** Label of the source that follows the fleet. */
+  readonly source: string
+  readonly skill: string
+  /** The version to publish again. @default the newest version with other files */
+  readonly version?: number | undefined
+  /** The version that the caller has seen. */
+  readonly expect: number
+}

@@ -3,24 +3,19 @@ import { defined, quote, toMessage } from '@skillstoke/core/internal'
 import type { FleetSource, SkillPublisher } from '@skillstoke/fleet'
 import { Hono } from 'hono'
 import { z } from 'zod'
+import type { FleetRollbackRequest } from '../client/api-types.ts'
 import { readSigner } from '../config/fleet-config.ts'
 import { currentUser, fleetsOf } from '../skills/open-skills.ts'
 import { fail } from './api-failure.ts'
 import { body, query, reply } from './api-route.ts'
 import { skillName } from './review-routes.ts'
 
-/** Asks for an earlier version of a published skill. */
-export type FleetRollbackRequest = z.input<typeof rollback>
-
 const rollback = z.strictObject({
-  /** Label of the source that follows the fleet. */
   source: z.string().min(1).max(100),
   skill: skillName,
-  /** The version to publish again. By default the newest version with other files. */
   version: z.number().int().min(1).optional(),
-  /** The version that the caller has seen. */
   expect: z.number().int().min(0),
-})
+}) satisfies z.ZodType<FleetRollbackRequest>
 
 /** Creates the routes that show the followed fleets, and that publish an earlier version again. */
 export function createFleetRoutes(skills: SkillRuntime) {
