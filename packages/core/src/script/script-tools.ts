@@ -7,7 +7,13 @@ import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
 import { defineTool, defineToolBySchema, type ToolCall } from '../tool/define-tool.ts'
-import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
+import {
+  type CommandTool,
+  type ToolDefinition,
+  type ToolResult,
+  toolFailure,
+  toolSuccess,
+} from '../tool/tool-definition.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { cutOutput, mayMislead, type OutputOrigin, wrapOutput } from '../tool/wrap-output.ts'
 import type { SkillCommand } from './command.ts'
@@ -21,12 +27,6 @@ export function createScriptTools(
   scripts: SkillScripts,
 ): readonly ToolDefinition[] {
   return [createCommandTool(conversation, scripts), createFileTool(conversation, scripts)]
-}
-
-/** A command of a skill as a tool. */
-export interface CommandTool {
-  readonly skill: string
-  readonly tool: ToolDefinition
 }
 
 /**

@@ -543,7 +543,13 @@ export class SkillSession implements Disposable {
       tokens: proposal.update.tokens,
       skills: proposal.notice.said.map(([name]) => name),
     }
-    const call = { conversation: this.id, generation, digest, skills, isPrefixKept: sent === catalog && !this.#hasOtherTools }
+    const call = {
+      conversation: this.id,
+      generation,
+      digest,
+      skills,
+      isPrefixKept: sent === catalog && !this.#hasOtherTools,
+    }
     this.#hasOtherTools = false
     this.#host.offered({ ...call, ...defined({ notice }) })
     return proposal

@@ -109,3 +109,9 @@ export function toolFailure(text: string, origin: ToolResultOrigin = {}): ToolRe
 export function toolSuccess(text: string, origin: ToolResultOrigin = {}): ToolResult {
   return { text, isError: false, ...origin }
 }
+
+/** A command of a skill as a tool. */
+export interface CommandTool {
+  readonly skill: string
+  readonly tool: ToolDefinition
+}
