@@ -9,8 +9,10 @@ import { ask, createHostServer, createOptions } from './claude-agent-sdk.ts'
 import { SDK_MCP_CLIENTS } from './mcp-clients.ts'
 import { World } from './world.ts'
 
-async function start(folder: TemporaryFolder, state: TemporaryFolder): Promise<DevProcess> {
-  return await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+/** @param port @default a free port */
+async function start(folder: TemporaryFolder, state: TemporaryFolder, port?: string): Promise<DevProcess> {
+  const args = ['--no-agent', ...(port === undefined ? [] : ['--port', port])]
+  return await startDev({ root: folder.path, state: state.path, args })
 }
 
 /** Writes a skill with one argument. */
@@ -47,6 +49,30 @@ for (const { name, supports, connect } of SDK_MCP_CLIENTS)
       },
     )
   })
+
+describe.each(SDK_MCP_CLIENTS)(
+  'after a restart of the server, the MCP client of $name',
+  ({ supports, connect }) => {
+    test.each(supports.filter(({ transport }) => transport === 'http'))(
+      'continues in protocol $version with the text saved meanwhile',
+      async ({ version }) => {
+        using folder = new TemporaryFolder()
+        using state = new TemporaryFolder()
+        writeRefund(folder, 'within 30 days.')
+        await using first = await start(folder, state)
+        await using client = await connect(overHttp(first), version)
+        expect(await client.call('skill', { name: 'refund' })).toContain('within 30 days.')
+        await first[Symbol.asyncDispose]()
+        writeRefund(folder, 'within 60 days.')
+        await using second = await start(folder, state, first.mcpUrl.port)
+        expect(second.token).toBe(first.token)
+        expect(await client.call('skill', { name: 'refund' })).toContain('within 60 days.')
+        expect(await client.readResource('skill://refund/SKILL.md')).toContain('within 60 days.')
+        expect(await client.listTools()).toContain('skill')
+      },
+    )
+  },
+)
 
 describe('the MCP client of Claude Code', () => {
   test.each(['http', 'stdio'] as const)(
