@@ -112,6 +112,30 @@ describe('the MCP client of Claude Code', () => {
   )
 })
 
+test('the MCP client of Claude Code continues over HTTP after a restart of the server', async () => {
+  await using world = await World.open()
+  const { folder, server } = world
+  using state = new TemporaryFolder()
+  writeRefund(folder, 'within 30 days.')
+  await using first = await start(folder, state)
+  const options = createOptions(world)
+  const yours = {
+    ...options,
+    mcpServers: { host: createHostServer(world), skills: toConfig(overHttp(first)) },
+    allowedTools: [...(options.allowedTools ?? []), 'mcp__skills__skill'],
+  }
+  const load = { kind: 'call', name: 'mcp__skills__skill', input: { name: 'refund' } } as const
+  await using running = new AsyncDisposableStack()
+  world.prepare(async () => {
+    await first[Symbol.asyncDispose]()
+    writeRefund(folder, 'within 60 days.')
+    running.use(await start(folder, state, first.mcpUrl.port))
+  })
+  server.play(load, { kind: 'call', name: 'mcp__host__edit', input: {} }, load)
+  await ask('Begin.', yours)
+  expect(server.requests.at(-1)?.text).toContain('within 60 days.')
+}, 120_000)
+
 function toConfig(target: Target): McpHttpServerConfig | McpStdioServerConfig {
   return target.kind === 'http'
     ? { type: 'http', url: target.url.href, headers: target.headers }

@@ -118,7 +118,7 @@ export const ANY_CLIENT: Pick<McpClient, 'format' | 'keys' | 'toEntry'> = {
   toEntry: server => toCommonEntry(server, variable => `\${${variable}}`, true),
 }
 
-/** The facts of this table come from the documentation, the code and the issues of the clients, read on `CHECKED`. */
+/** The facts of this table come from the documentation, the code and the issues of the clients, as `checked` says. */
 export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
   'claude-code': {
     id: 'claude-code',
@@ -145,7 +145,7 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
   'claude-desktop': {
     id: 'claude-desktop',
     title: 'Claude Desktop',
-    checked: `${CHECKED}, documentation only`,
+    checked: '2026-11-26, documentation of MCP; features and the folder on Linux second-hand',
     pathOf: pathsOf(places => join(settingsFolder(places), 'Claude', 'claude_desktop_config.json')),
     format: 'json',
     keys: ['mcpServers'],
@@ -283,7 +283,7 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
   windsurf: {
     id: 'windsurf',
     title: 'Windsurf',
-    checked: `${CHECKED}, documentation only`,
+    checked: '2026-11-26, documentation as quoted by others',
     pathOf: pathsOf('.codeium/windsurf/mcp_config.json'),
     format: 'json',
     keys: ['mcpServers'],
@@ -291,14 +291,20 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
       const { url, ...rest } = toCommonEntry(server, variable => `\${env:${variable}}`, false)
       return defined({ serverUrl: url, ...rest })
     },
-    afterInstall: 'Press the refresh button of the MCP servers in Cascade.',
+    afterInstall:
+      'Press the refresh button of the MCP servers in Cascade. The agent Devin Local does not read this file.',
     promptForm: 'ask for the skill by its name',
-    features: [yes('tools'), yes('prompts'), yes('resources'), ...UNDOCUMENTED],
+    features: [
+      yes('tools', 'at most 100 of all servers together'),
+      yes('prompts'),
+      yes('resources'),
+      ...UNDOCUMENTED,
+    ],
   },
   zed: {
     id: 'zed',
     title: 'Zed',
-    checked: `${CHECKED}, documentation and pull request 42453`,
+    checked: '2026-11-26, documentation and code',
     pathOf: pathsOf(
       places =>
         places.platform === 'win32'
@@ -320,13 +326,13 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
       part('changes of lists', 'only tools are documented'),
       unknown('tool answers'),
       unknown('protocol 2026-07-28'),
-      no('Skills extension'),
+      unknown('Skills extension'),
     ],
   },
   goose: {
     id: 'goose',
     title: 'Goose',
-    checked: `${CHECKED}, documentation only`,
+    checked: '2026-11-26, documentation and code of the configuration',
     pathOf: pathsOf(places =>
       places.platform === 'win32'
         ? join(settingsFolder(places), 'Block', 'goose', 'config', 'config.yaml')
