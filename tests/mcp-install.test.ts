@@ -7,7 +7,22 @@ import { describe, expect, test } from 'vitest'
 import { stoke, stokeBeside } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-const CLIENTS = ['claude-code', 'codex', 'cursor', 'vscode', 'gemini', 'opencode', 'inspector'] as const
+const CLIENTS = [
+  'claude-code',
+  'claude-desktop',
+  'codex',
+  'cursor',
+  'vscode',
+  'gemini',
+  'opencode',
+  'windsurf',
+  'zed',
+  'goose',
+  'inspector',
+] as const
+
+/** The clients that have no file for one project. */
+const USER_ONLY: ReadonlySet<string> = new Set(['claude-desktop', 'windsurf', 'goose', 'inspector'])
 
 interface Place {
   readonly stoke: (...args: string[]) => { status: number | null; stdout: string; stderr: string }
@@ -81,7 +96,7 @@ describe.each(CLIENTS)('stoke mcp install %s', client => {
       scope: string
       entry: unknown
     }
-    expect(scope).toBe(client === 'inspector' ? 'user' : 'project')
+    expect(scope).toBe(USER_ONLY.has(client) ? 'user' : 'project')
     expect(readFileSync(path, 'utf8')).toContain(it.folder.at('project/skills'))
     expect(entry).toBeTypeOf('object')
     const checked = it.stoke('mcp', '--check', client, '--json')
@@ -113,6 +128,17 @@ test('a dry run changes nothing, and --print-config prints only the entry on sta
   expect(printed.stderr).toContain('.cursor/mcp.json')
 })
 
+test('--print-config without a client prints the JSON that most clients read', () => {
+  using it = openProject()
+  const { stdout, stderr } = it.stoke('mcp', '--print-config', '--root', 'skills', '--name', 'mine')
+  expect(JSON.parse(stdout)).toMatchObject({
+    mcpServers: { mine: { type: 'stdio', args: expect.any(Array) } },
+  })
+  expect(stderr.trim()).toBe('')
+  const remote = it.stoke('mcp', '--print-config', '--url', 'https://x.example.com/mcp', '--token-env', 'T')
+  expect(JSON.parse(remote.stdout).mcpServers.skillstoke.headers.Authorization).toMatch(/^Bearer \$\{T\}$/)
+})
+
 test('roots outside of the project go into the file of the user', () => {
   using it = openProject()
   it.folder.writeSkill('elsewhere/maps')
@@ -121,8 +147,9 @@ test('roots outside of the project go into the file of the user', () => {
 })
 
 test.each([
-  [['mcp', 'install', 'notepad'], '"notepad" is not one of claude-code, codex'],
+  [['mcp', 'install', 'notepad'], '"notepad" is not one of claude-code, claude-desktop, codex'],
   [['mcp', 'install', 'inspector', '--scope', 'project'], 'use --scope user'],
+  [['mcp', 'install', 'claude-desktop', '--url', 'http://x/mcp'], 'Settings > Connectors'],
   [['mcp', 'install', 'cursor', '--url', 'skills'], '"skills" is no address of an MCP server'],
   [['mcp', 'install', 'cursor', '--token-env', 'T'], '--token-env needs --url'],
   [['mcp', 'install', 'cursor', '--name', 'my skills'], '--name "my skills" is no name'],

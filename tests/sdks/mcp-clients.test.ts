@@ -9,8 +9,10 @@ import { ask, createHostServer, createOptions } from './claude-agent-sdk.ts'
 import { SDK_MCP_CLIENTS } from './mcp-clients.ts'
 import { World } from './world.ts'
 
-async function start(folder: TemporaryFolder, state: TemporaryFolder): Promise<DevProcess> {
-  return await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+/** @param port @default a free port */
+async function start(folder: TemporaryFolder, state: TemporaryFolder, port?: string): Promise<DevProcess> {
+  const args = ['--no-agent', ...(port === undefined ? [] : ['--port', port])]
+  return await startDev({ root: folder.path, state: state.path, args })
 }
 
 /** Writes a skill with one argument. */
@@ -47,6 +49,30 @@ for (const { name, supports, connect } of SDK_MCP_CLIENTS)
       },
     )
   })
+
+describe.each(SDK_MCP_CLIENTS)(
+  'after a restart of the server, the MCP client of $name',
+  ({ supports, connect }) => {
+    test.each(supports.filter(({ transport }) => transport === 'http'))(
+      'continues in protocol $version with the text saved meanwhile',
+      async ({ version }) => {
+        using folder = new TemporaryFolder()
+        using state = new TemporaryFolder()
+        writeRefund(folder, 'within 30 days.')
+        await using first = await start(folder, state)
+        await using client = await connect(overHttp(first), version)
+        expect(await client.call('skill', { name: 'refund' })).toContain('within 30 days.')
+        await first[Symbol.asyncDispose]()
+        writeRefund(folder, 'within 60 days.')
+        await using second = await start(folder, state, first.mcpUrl.port)
+        expect(second.token).toBe(first.token)
+        expect(await client.call('skill', { name: 'refund' })).toContain('within 60 days.')
+        expect(await client.readResource('skill://refund/SKILL.md')).toContain('within 60 days.')
+        expect(await client.listTools()).toContain('skill')
+      },
+    )
+  },
+)
 
 describe('the MCP client of Claude Code', () => {
   test.each(['http', 'stdio'] as const)(
@@ -85,6 +111,30 @@ describe('the MCP client of Claude Code', () => {
     120_000,
   )
 })
+
+test('the MCP client of Claude Code continues over HTTP after a restart of the server', async () => {
+  await using world = await World.open()
+  const { folder, server } = world
+  using state = new TemporaryFolder()
+  writeRefund(folder, 'within 30 days.')
+  await using first = await start(folder, state)
+  const options = createOptions(world)
+  const yours = {
+    ...options,
+    mcpServers: { host: createHostServer(world), skills: toConfig(overHttp(first)) },
+    allowedTools: [...(options.allowedTools ?? []), 'mcp__skills__skill'],
+  }
+  const load = { kind: 'call', name: 'mcp__skills__skill', input: { name: 'refund' } } as const
+  await using running = new AsyncDisposableStack()
+  world.prepare(async () => {
+    await first[Symbol.asyncDispose]()
+    writeRefund(folder, 'within 60 days.')
+    running.use(await start(folder, state, first.mcpUrl.port))
+  })
+  server.play(load, { kind: 'call', name: 'mcp__host__edit', input: {} }, load)
+  await ask('Begin.', yours)
+  expect(server.requests.at(-1)?.text).toContain('within 60 days.')
+}, 120_000)
 
 function toConfig(target: Target): McpHttpServerConfig | McpStdioServerConfig {
   return target.kind === 'http'

@@ -23,13 +23,13 @@ export class World implements AsyncDisposable {
   readonly edit: HostTool
   /** The ids that the model gave the calls of skill tools. */
   readonly callIds: (string | undefined)[] = []
-  #change: () => void = () => undefined
+  #change: () => unknown = () => undefined
   readonly #opened: SkillRuntime[] = []
 
   private constructor(server: ModelServer) {
     this.server = server
     const run = async (): Promise<string> => {
-      this.#change()
+      await this.#change()
       for (const skills of this.#opened) await skills.fresh()
       return 'Edited.'
     }
@@ -45,8 +45,8 @@ export class World implements AsyncDisposable {
     return world
   }
 
-  /** Prepares the change that the next call of the host tool makes. */
-  prepare(change: () => void): void {
+  /** Prepares the change that the next call of the host tool makes and awaits. */
+  prepare(change: () => unknown): void {
     this.#change = change
   }
 

@@ -7,6 +7,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { SKILLS_EXTENSION_ID, type SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import type { Digest, SkillReader, SkillRuntime, SkillSession } from '@skillstoke/core'
+import { defined } from '@skillstoke/core/internal'
 import type { ClientLoads } from './client-loads.ts'
 import { type HostHandlers, listOfHost, passToHost, takeHostHandlers } from './host-handlers.ts'
 import { limitErrors } from './limit-errors.ts'
@@ -173,11 +174,14 @@ function serveResources(mcp: McpServer, { source, trace }: AttachedParts, host: 
         const reading = await source.readFile(uri)
         if (reading === undefined) throw new ResourceNotFoundError(uri)
         const { content, skill, generation } = reading
-        report({ skill: skill.name, revision: skill.revision })
+        report({ skill: skill?.name, revision: skill?.revision })
         const { mimeType } = content
         const body =
           'text' in content ? { text: content.text } : { blob: Buffer.from(content.bytes).toString('base64') }
-        const _meta = { [REVISION_META_KEY]: skill.revision, [GENERATION_META_KEY]: generation.digest }
+        const _meta = defined({
+          [REVISION_META_KEY]: skill?.revision,
+          [GENERATION_META_KEY]: generation.digest,
+        })
         return { contents: [{ uri, ...(mimeType === undefined ? {} : { mimeType }), ...body, _meta }] }
       },
     )

@@ -30,6 +30,8 @@ let mcp: SkillMcp
 let calls: string[]
 /** The URIs that `resources/read` requests named. */
 let uris: string[]
+/** What the client of each `skills/list` request declared to support. */
+let declared: unknown[]
 /** Changes an answer of the server before the client receives the answer. */
 let tamper: ((body: string) => string) | undefined
 /** Called before the server answers a `resources/read` request. */
@@ -43,8 +45,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const body = request.method === 'POST' ? Buffer.concat(await request.toArray()) : undefined
   const message = JSON.parse(body?.toString() ?? 'null') as {
     method?: string
-    params?: { uri: string }
+    params?: { uri: string; _meta?: Record<string, unknown> }
   } | null
+  if (message?.method === 'skills/list')
+    declared.push(message.params?._meta?.['io.modelcontextprotocol/clientCapabilities'])
   if (message?.method !== undefined) calls.push(message.method)
   if (message?.method === 'resources/read') {
     uris.push(message.params?.uri ?? '')
@@ -67,6 +71,7 @@ beforeEach(async () => {
   files = new MemoryFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.'), '/s/pdf/references/ä b.md': 'Ä.' })
   calls = []
   uris = []
+  declared = []
   tamper = undefined
   intercept = undefined
   beforeRead = undefined
@@ -163,6 +168,12 @@ test('mcpServer() returns the same paths and revisions as the server, and later 
   await skills.reload()
   expect((await skills.load('pdf')).body).toBe('Second.')
   expect(calls.filter(method => method === 'resources/read')).toHaveLength(1)
+})
+
+test('mcpServer() declares the Skills extension, without which FastMCP refuses to list skills', async () => {
+  await using skills = await open()
+  expect(skills.current.list()).toHaveLength(1)
+  expect(declared).toEqual([{ extensions: { 'io.modelcontextprotocol/skills': {} } }])
 })
 
 describe('mcpServer() with an untrusted server', () => {

@@ -220,12 +220,15 @@ class McpFetcher implements TreeFetcher {
   /** Connects to the server for one piece of work. */
   async #withServer<T>(signal: AbortSignal, work: (skills: SkillsClient) => Promise<T>): Promise<T> {
     // Loads the MCP client only here, because loading it is slow and a program without MCP sources never needs it.
-    const [{ Client }, { SkillsClient }] = await Promise.all([
+    const [{ Client }, { SKILLS_EXTENSION_ID, SkillsClient }] = await Promise.all([
       import('@modelcontextprotocol/client'),
       import('@modelcontextprotocol/client/ext/skills'),
     ])
     signal.throwIfAborted()
-    const client = new Client({ name: 'skillstoke', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+    // FastMCP refuses clients that do not declare the extension.
+    const capabilities = { extensions: { [SKILLS_EXTENSION_ID]: {} } }
+    const info = { name: 'skillstoke', version: '1' }
+    const client = new Client(info, { capabilities, versionNegotiation: { mode: 'auto' } })
     // Closes the client on abort, so that no process and no connection stays open.
     const onAbort = (): void => void client.close()
     signal.addEventListener('abort', onAbort, { once: true })

@@ -11,7 +11,7 @@ import type { ResolvedMcpOptions } from './mcp-options.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { requireShort } from './message-faults.ts'
 import { toPage } from './page.ts'
-import { SkillEntries } from './skill-entry.ts'
+import { areFilesKnown, SkillEntries } from './skill-entry.ts'
 import { iconsOf, titleOf } from './skill-face.ts'
 import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from './skill-uri.ts'
 
@@ -21,10 +21,17 @@ import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from 
  */
 const MAX_LIST_WAIT_MS = 500
 
+/** The list of skills that clients of FastMCP and of drafts of the Skills extension read. */
+const INDEX_URI = 'skill://index.json'
+const INDEX_SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
+/** Path of the list of files that clients of FastMCP read. */
+const FILE_LIST = '_manifest'
+
 /** A file of a skill, with the revision and the generation that the content comes from. */
 export interface SkillFileReading {
   readonly content: SkillReadResult
-  readonly skill: Skill
+  /** Absent if the content is about all skills. */
+  readonly skill?: Skill
   readonly generation: Generation
 }
 
@@ -67,10 +74,19 @@ export class RuntimeSkillSource implements SkillSource {
    * `undefined` if no such file is served.
    */
   async readFile(uri: string): Promise<SkillFileReading | undefined> {
+    if (uri === INDEX_URI) return await this.#readIndex()
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
     const asked = { generation: await this.#lookAgain(place.name), name: place.name }
     return await useNewest(this.#reader, asked, async generation => await this.#readFrom(generation, place))
+  }
+
+  async #readIndex(): Promise<SkillFileReading> {
+    const generation = await freshOrKnown(this.#reader, MAX_LIST_WAIT_MS)
+    const skills = this.#inScope(generation).map(({ name, description }) => {
+      return { name, type: 'skill-md', description, url: toSkillUri(name, MANIFEST_FILE) }
+    })
+    return { content: toJson({ $schema: INDEX_SCHEMA, skills }), generation }
   }
 
   async #readFrom(
@@ -79,7 +95,11 @@ export class RuntimeSkillSource implements SkillSource {
   ): Promise<SkillFileReading | undefined> {
     const skill = this.#find(generation, place.name)
     const path = skill === undefined ? '' : toFilePath(skill, place.path)
-    if (skill === undefined || !skill.files.some(file => file.path === path)) return undefined
+    if (skill === undefined) return undefined
+    if (!skill.files.some(file => file.path === path)) {
+      const isList = path === FILE_LIST && areFilesKnown(skill)
+      return isList ? { content: toJson(listFiles(skill)), skill, generation } : undefined
+    }
     const bytes = await this.#reader.readFile(skill, path)
     // Keeps even a byte order mark when decoding the file, so that clients can verify the digest.
     const text = decodeText(bytes)
@@ -151,6 +171,18 @@ export class RuntimeSkillSource implements SkillSource {
   #inScope(generation: Generation): readonly Skill[] {
     return generation.list().filter(skill => this.#reader.isInScope(skill.name))
   }
+}
+
+/** Lists the files of a skill in the form of FastMCP. */
+function listFiles(skill: Skill): object {
+  const files = skill.files.map(({ path, size, digest }) => {
+    return { path: path === skill.skillFile ? MANIFEST_FILE : path, size, hash: digest }
+  })
+  return { skill: skill.name, files }
+}
+
+function toJson(value: object): SkillReadResult {
+  return { text: JSON.stringify(value, undefined, 2), mimeType: 'application/json' }
 }
 
 function nameOf(skill: Skill): string {

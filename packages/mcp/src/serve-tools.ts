@@ -12,6 +12,7 @@ import type { AttachedParts } from './attach-skills.ts'
 import { addToFirstAnswer } from './first-answer.ts'
 import { type HostHandlers, listOfHost, passToHost } from './host-handlers.ts'
 import type { SeenClient } from './mcp-options.ts'
+import type { ServedTool } from './served-tools.ts'
 import { describeAsking, splitSince, withSince } from './since-field.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
@@ -161,10 +162,11 @@ function noticeFor(
   return [offer.text]
 }
 
-function toWireTool(tool: ToolDefinition): Tool {
-  const { name, description, hints } = tool
+function toWireTool(tool: ServedTool): Tool {
+  const { name, description, hints, title } = tool
   return {
     name,
+    ...defined({ title }),
     description,
     inputSchema: withSince(tool),
     annotations:

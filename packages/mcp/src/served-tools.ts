@@ -1,5 +1,5 @@
 import type { SkillCommand, SkillRuntime, ToolDefinition } from '@skillstoke/core'
-import { defined, freshOrKnown, toToolName, waitAtMost } from '@skillstoke/core/internal'
+import { defined, escapeControls, freshOrKnown, toToolName, waitAtMost } from '@skillstoke/core/internal'
 import { portableHasher, systemClock } from '@skillstoke/core/source'
 import type { SkillMcpOptions } from './mcp-options.ts'
 
@@ -11,7 +11,14 @@ export interface ConstantTools {
   describeUnknownTool(name: string, tools: readonly string[]): string
 }
 
+/** A tool, and its name for people. */
+export interface ServedTool extends ToolDefinition {
+  /** Absent for constant tools, whose definitions never change. */
+  readonly title?: string
+}
+
 const MAX_SETTLE_MS = 1_000
+const MAX_TITLE_LENGTH = 60
 
 /**
  * The tools of one server object. The list starts with the constant tools, followed by the tools that change with the
@@ -38,8 +45,8 @@ export class ServedTools {
   }
 
   /** Lists each name once. If a command and a constant tool have the same name, lists only the constant tool. */
-  async list(): Promise<readonly ToolDefinition[]> {
-    const tools = [...this.#lasting, ...(await this.#listChanging())]
+  async list(): Promise<readonly ServedTool[]> {
+    const tools: ServedTool[] = [...this.#lasting, ...(await this.#listChanging())]
     return [...new Map(tools.toReversed().map(tool => [tool.name, tool])).values()].toReversed()
   }
 
@@ -54,7 +61,7 @@ export class ServedTools {
     return this.#constant.describeUnknownTool(name, names)
   }
 
-  async #listChanging(): Promise<readonly ToolDefinition[]> {
+  async #listChanging(): Promise<readonly ServedTool[]> {
     const { commandTools, adminTools, scope } = this.#options
     const { scripts } = this.#skills
     if (!scripts.canRun || !(commandTools || adminTools)) return []
@@ -66,9 +73,20 @@ export class ServedTools {
       ...(adminTools
         ? this.#skills.adminTools(scoped).map(tool => ({ ...tool, name: tool.name.replace('_', '.') }))
         : []),
-      ...(commandTools ? this.#skills.commandTools({ ...scoped, toName: toWireName }) : []),
+      ...(commandTools
+        ? this.#skills
+            .commandTools({ ...scoped, toName: toWireName })
+            .map(tool => ({ ...tool, title: titleOf(tool) }))
+        : []),
     ]
   }
+}
+
+/** Returns the first sentence of the description if it is short, otherwise the words of the name. */
+function titleOf({ name, description }: ToolDefinition): string {
+  const [first = ''] = description.trim().split(/[.:;!?](?:\s|$)|\n/, 1)
+  const sentence = escapeControls(first)
+  return sentence !== '' && sentence.length <= MAX_TITLE_LENGTH ? sentence : name.replaceAll(/[._-]+/g, ' ')
 }
 
 /**

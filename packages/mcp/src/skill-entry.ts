@@ -64,6 +64,6 @@ export class SkillEntries {
  * Whether the files of a skill are known. If another MCP server offers a skill without digests, they are unknown until
  * the skill is loaded: then its SKILL.md has no bytes.
  */
-function areFilesKnown({ files, skillFile }: Skill): boolean {
+export function areFilesKnown({ files, skillFile }: Skill): boolean {
   return files.some(({ path, size }) => path === skillFile && size > 0)
 }

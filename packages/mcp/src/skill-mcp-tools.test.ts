@@ -76,6 +76,33 @@ describe.each(ERAS)('tools for a client with protocol version %s', era => {
     expect(JSON.stringify(content)).toContain(`The generation is ${it.skills.current.digest.slice(7, 15)}.`)
   })
 
+  test('a tool of a command has the first sentence of its description as its title, or the words of its name', async () => {
+    const command = (name: string, description: string): string =>
+      `export const ${name} = defineCommand({ name: '${name}', description: '${description}', run: () => 'x' })\n`
+    const code = [
+      command('find', 'Finds an order: what was bought.'),
+      command('refund', `Pays back ${'very '.repeat(20)}much.`),
+    ].join('')
+    await using it = await open(
+      {
+        'orders/SKILL.md': text('orders'),
+        'orders/scripts/all.ts': `import { defineCommand } from 'skillstoke/command'\n${code}`,
+      },
+      { commandTools: true },
+      { scripts: childProcesses() },
+    )
+    const client = await it.connect(era)
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name, title }) => [name, title])).toEqual([
+      ['skill', undefined],
+      ['read_skill_file', undefined],
+      ['run_skill_command', undefined],
+      ['run_skill_script', undefined],
+      ['orders.find', 'Finds an order'],
+      ['orders.refund', 'orders refund'],
+    ])
+  })
+
   test('only a server with author tools lets its clients write skills, and only within the scope', async () => {
     const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', writable: fileSystem })

@@ -95,6 +95,45 @@ describe.each(ERAS)('SkillMcp over HTTP, for a client with protocol version %s',
     expect(contents).toMatchObject([{ mimeType: 'image/png', _meta: { [REVISION_META_KEY]: revision } }])
   })
 
+  test('serves the list of files and the list of skills that clients of FastMCP read, at their newest revision', async () => {
+    await using it = await open(
+      {
+        'pdf/skill.md': text('pdf'),
+        'pdf/a b.md': 'x',
+        'maps/SKILL.md': text('maps'),
+        'maps/_manifest': 'own',
+      },
+      { scope: { exclude: ['secret'] } },
+    )
+    const client = await it.connect(era)
+    const read = async (uri: string): Promise<unknown> => {
+      const [content] = (await client.readResource({ uri })).contents
+      if (content === undefined || !('text' in content)) throw new Error(`${uri} is no text`)
+      return content.mimeType === 'application/json' ? JSON.parse(content.text) : content.text
+    }
+    await it.write('pdf/a b.md', 'newer')
+    await it.write('secret/SKILL.md', text('secret'))
+    expect(await read('skill://pdf/_manifest')).toEqual({
+      skill: 'pdf',
+      files: [
+        { path: 'a b.md', size: 5, hash: sha256('newer') },
+        { path: 'SKILL.md', size: text('pdf').length, hash: sha256(text('pdf')) },
+      ],
+    })
+    expect(await read('skill://index.json')).toEqual({
+      $schema: expect.stringContaining('/discovery/0.2.0/'),
+      skills: ['maps', 'pdf'].map(name => ({
+        name,
+        type: 'skill-md',
+        description: `Does ${name}.`,
+        url: `skill://${name}/SKILL.md`,
+      })),
+    })
+    expect(await read('skill://maps/_manifest')).toBe('own')
+    await expect(read('skill://secret/_manifest')).rejects.toThrow()
+    await expect(read('skill://pdf/x/_manifest')).rejects.toThrow()
+  })
+
   test('lists the content of folders, and refuses URIs that name no folder', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'pdf/references/forms.md': 'x' })
     const skills = new SkillsClient(await it.connect(era))

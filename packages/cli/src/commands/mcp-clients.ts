@@ -11,6 +11,7 @@ import { CHECKED_VERSIONS, checkServer, type ServerCheck } from '../mcp-clients/
 import { editConfig, findEntry, renderEntry, writeEdit } from '../mcp-clients/client-config.ts'
 import { CONFIG_SCOPES, type ConfigScope, type McpClientId } from '../mcp-clients/client-ids.ts'
 import {
+  ANY_CLIENT,
   type ClientPlaces,
   MCP_CLIENTS,
   type McpClient,
@@ -45,7 +46,7 @@ export function installClient(config: Config, options: InstallFlags, id: McpClie
   const client = MCP_CLIENTS[id]
   checkName(name)
   const { path, scope } = findFile(client, config, options)
-  const entry = client.toEntry(toServer(config, options))
+  const entry = client.toEntry(toServer(config, options), name)
   const edit = editConfig(client, path, name, entry)
   const { isChanged } = edit
   if (isChanged && !isDryRun) writeEdit(edit)
@@ -92,18 +93,23 @@ export function uninstallClient(
   }
 }
 
-/** Implements `stoke mcp --print-config`: prints the entry for a client, and where it belongs. */
-export function printClientConfig(id: McpClientId, config: Config, options: ClientFlags): Answer {
-  const client = MCP_CLIENTS[id]
-  checkName(options.name)
-  const entry = client.toEntry(toServer(config, options))
-  const text = renderEntry(client, options.name, entry)
-  const paths = listFiles(client)
+/**
+ * Implements `stoke mcp --print-config`: prints the entry for a client, and where it belongs. Without a client, prints
+ * the form that most clients read.
+ */
+export function printClientConfig(id: McpClientId | undefined, config: Config, options: ClientFlags): Answer {
+  const client = id === undefined ? undefined : MCP_CLIENTS[id]
+  const { name } = options
+  checkName(name)
+  const form = client ?? ANY_CLIENT
+  const entry = form.toEntry(toServer(config, options), name)
+  const text = renderEntry(form, name, entry)
+  const paths = client === undefined ? [] : listFiles(client)
   return {
-    json: { client: id, name: options.name, entry, text, paths },
+    json: { client: id, name, entry, text, paths },
     text: () => {
       // The entry alone goes to standard output, so that it can be redirected into a file.
-      process.stderr.write(`${paths.map(({ scope, path }) => `${scope}: ${nearPath(path)}`).join('\n')}\n\n`)
+      for (const { scope, path } of paths) process.stderr.write(`${scope}: ${nearPath(path)}\n`)
       return [text.trimEnd()]
     },
   }
@@ -278,7 +284,9 @@ export function listClients(): readonly ClientFact[] {
 
 /** Reads the entry of any client. */
 function toServerEntry(entry: Readonly<Record<string, unknown>>): ServerEntry | undefined {
-  const { command, args, url } = entry
+  const { args } = entry
+  const command = entry['command'] ?? entry['cmd']
+  const url = entry['url'] ?? entry['serverUrl'] ?? entry['uri']
   if (typeof url === 'string') {
     const headers = entry['headers'] as Record<string, unknown> | undefined
     const bearer = typeof headers?.['Authorization'] === 'string' ? headers['Authorization'] : ''
@@ -290,7 +298,9 @@ function toServerEntry(entry: Readonly<Record<string, unknown>>): ServerEntry | 
   const words = Array.isArray(command) ? command : [command, ...(Array.isArray(args) ? args : [])]
   const [first, ...rest] = words.filter((word): word is string => typeof word === 'string')
   if (first === undefined) return undefined
-  const env = (entry['env'] ?? entry['environment']) as Readonly<Record<string, string>> | undefined
+  const env = (entry['env'] ?? entry['environment'] ?? entry['envs']) as
+    | Readonly<Record<string, string>>
+    | undefined
   return { kind: 'stdio', command: first, args: rest, ...defined({ env }) }
 }
 

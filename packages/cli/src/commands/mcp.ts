@@ -14,7 +14,7 @@ import type { ClientFlags } from './mcp-clients.ts'
 
 interface McpFlags extends ClientFlags {
   readonly check?: McpClientId | true
-  readonly printConfig?: McpClientId
+  readonly printConfig?: McpClientId | true
 }
 
 /** Implements `stoke mcp`: serves the skills over standard input and output until the client disconnects. */
@@ -22,7 +22,9 @@ export async function mcp(config: Config, flags: McpFlags): Promise<Answer | num
   const { check, printConfig } = flags
   if (printConfig !== undefined || check !== undefined) {
     const { checkClient, printClientConfig } = await import('./mcp-clients.ts')
-    if (printConfig !== undefined) return printClientConfig(printConfig, config, flags)
+    if (printConfig !== undefined) {
+      return printClientConfig(printConfig === true ? undefined : printConfig, config, flags)
+    }
     return await checkClient(check === true ? undefined : check, config, flags)
   }
   if (!config.areRootsChosen) {

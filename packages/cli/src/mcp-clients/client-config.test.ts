@@ -2,8 +2,27 @@ import { chmodSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync 
 import { describe, expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { editConfig, findEntry, writeEdit } from './client-config.ts'
-import { CONFIG_SCOPES, MCP_CLIENT_IDS } from './client-ids.ts'
+import { CONFIG_SCOPES, MCP_CLIENT_IDS, type McpClientId } from './client-ids.ts'
 import { type ClientPlaces, MCP_CLIENTS, type ServerEntry } from './client-table.ts'
+
+/** Texts that have another server, or only a comment, in the format of a file that is no JSON. */
+const OTHERS = {
+  toml: {
+    server: '# mine\nmodel = "o3"\n\n[mcp_servers.other]\ncommand = "x" # keep\n',
+    comment: '# mine\n',
+  },
+  yaml: {
+    server: '# mine\nGOOSE_MODE: "auto"\nextensions:\n  other:\n    cmd: x # keep\n    args:\n    - -y\n',
+    comment: '# mine\n',
+  },
+}
+/** The clients that have no file for one project. */
+const USER_ONLY: Partial<Record<McpClientId, string>> = {
+  'claude-desktop': '/home/ann/.config/Claude/claude_desktop_config.json',
+  windsurf: '/home/ann/.codeium/windsurf/mcp_config.json',
+  goose: '/home/ann/.config/goose/config.yaml',
+  inspector: '/home/ann/.mcp-inspector/mcp.json',
+}
 
 const SERVER: ServerEntry = { kind: 'stdio', command: '/usr/bin/node', args: ['a b', '--root', 'C:\\skills'] }
 const NAME = 'skillstoke'
@@ -31,8 +50,8 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
   test('removing the entry gives back the text of before', () => {
     using folder = new TemporaryFolder()
     const before =
-      client.format === 'toml'
-        ? '# mine\nmodel = "o3"\n\n[mcp_servers.other]\ncommand = "x" # keep\n'
+      client.format === 'toml' || client.format === 'yaml'
+        ? OTHERS[client.format].server
         : JSON.stringify(
             client.keys.reduceRight<object>((value, key) => ({ [key]: value }), { other: { url: 'x' } }),
             undefined,
@@ -53,7 +72,8 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
     edit(path)
     writeEdit(editConfig(client, path, NAME, undefined))
     expect(readdirSync(folder.path)).toEqual([])
-    const comment = client.format === 'toml' ? '# mine\n' : '// mine\n{}\n'
+    const comment =
+      client.format === 'toml' || client.format === 'yaml' ? OTHERS[client.format].comment : '// mine\n{}\n'
     if (client.format !== 'json') {
       folder.write('config', comment)
       edit(path)
@@ -118,7 +138,7 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
       environment: {},
     }
     const paths = CONFIG_SCOPES.map(scope => client.pathOf(scope, places))
-    if (id === 'inspector') expect(paths).toEqual([undefined, '/home/ann/.mcp-inspector/mcp.json'])
+    if (USER_ONLY[id] !== undefined) expect(paths).toEqual([undefined, USER_ONLY[id]])
     else
       expect([paths[0]?.startsWith('/projects/shop/'), paths[1]?.startsWith('/home/ann/')]).toEqual([
         true,
@@ -127,11 +147,16 @@ describe.each(MCP_CLIENT_IDS)('the configuration of %s', id => {
   })
 
   test('a running server is named by its address and the variable of its token, never by the token itself', () => {
-    const entry = client.toEntry({
+    const server = {
       kind: 'http',
       url: 'https://skills.example.com/mcp',
       tokenVariable: 'SKILLS_TOKEN',
-    })
+    } as const
+    if (id === 'claude-desktop') {
+      expect(() => client.toEntry(server)).toThrow('Settings > Connectors')
+      return
+    }
+    const entry = client.toEntry(server)
     expect(JSON.stringify(entry)).toContain('https://skills.example.com/mcp')
     expect(JSON.stringify(entry)).toMatch(/SKILLS_TOKEN/)
   })
@@ -193,6 +218,62 @@ describe('editConfig() of TOML', () => {
     expect(() => editConfig(client, path, NAME, { command: 'new' })).toThrow(
       'add this by hand:\n[mcp_servers.skillstoke]',
     )
+  })
+})
+
+test.each([
+  [
+    'win32',
+    ['Claude/claude_desktop_config.json', 'Zed/settings.json', 'Block/goose/config/config.yaml'],
+    '/roaming',
+  ],
+  [
+    'darwin',
+    ['Library/Application Support/Claude/claude_desktop_config.json', '.config/zed/settings.json'],
+    '/home/ann',
+  ],
+] as const)(
+  'on %s, the files of the user are where the programs keep their settings',
+  (platform, files, root) => {
+    const places: ClientPlaces = {
+      home: '/home/ann',
+      project: '/projects/shop',
+      platform,
+      environment: { APPDATA: '/roaming' },
+    }
+    const clients = [MCP_CLIENTS['claude-desktop'], MCP_CLIENTS.zed, MCP_CLIENTS.goose].slice(0, files.length)
+    expect(clients.map(client => client.pathOf('user', places))).toEqual(files.map(file => `${root}/${file}`))
+  },
+)
+
+describe('editConfig() of YAML', () => {
+  const client = MCP_CLIENTS.goose
+
+  test('comments, quotes, Windows line ends and the other extensions stay', () => {
+    using folder = new TemporaryFolder()
+    const before =
+      '# mine\r\nGOOSE_MODE: "auto" # keep\r\nextensions:\r\n  other:\r\n    cmd: x\r\n    args:\r\n    - -y\r\n'
+    const path = folder.write('config.yaml', before)
+    const { after } = editConfig(client, path, NAME, client.toEntry(SERVER, NAME))
+    expect(after.startsWith(before)).toBe(true)
+    expect(after.replaceAll('\r\n', '')).not.toContain('\n')
+    expect(findEntry(client, path, NAME, after)).toMatchObject({
+      type: 'stdio',
+      name: NAME,
+      cmd: '/usr/bin/node',
+    })
+  })
+
+  test.each(['- a list\n', 'extensions: [\n'])('%j is refused', content => {
+    using folder = new TemporaryFolder()
+    const path = folder.write('config.yaml', content)
+    expect(() => editConfig(client, path, NAME, { cmd: 'x' })).toThrow('not valid YAML')
+  })
+
+  test('extensions that are no mapping are left alone, with the entry to add by hand', () => {
+    using folder = new TemporaryFolder()
+    const path = folder.write('config.yaml', 'extensions: 5\n')
+    expect(() => editConfig(client, path, NAME, { cmd: 'new' })).toThrow('add this by hand:\nextensions:')
   })
 })
 

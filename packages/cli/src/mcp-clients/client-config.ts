@@ -16,6 +16,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { toMessage } from '@skillstoke/core/internal'
 import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
 import { parse as parseToml, stringify as stringifyToml } from 'smol-toml'
+import { isMap, parseDocument, stringify as stringifyYaml } from 'yaml'
 import { readIfThere } from '../config/read-text.ts'
 import { replaceFile } from '../config/replace-file.ts'
 import { UsageError } from '../terminal/exit-code.ts'
@@ -67,7 +68,7 @@ export function editConfig(
 }
 
 /** Fields that say how a client reaches a server. An entry has only one of them. */
-const KINDS = ['command', 'url', 'httpUrl'] as const
+const KINDS = ['command', 'cmd', 'url', 'httpUrl', 'serverUrl', 'uri'] as const
 
 /** Keeps the fields that a person added to an entry, if the entry still reaches the server in the same way. */
 function toMerged(known: Entry | undefined, given: Entry | undefined): Entry | undefined {
@@ -135,10 +136,15 @@ function toTarget(path: string): string {
 }
 
 /** Renders an entry as the part of a configuration file that a person could paste. */
-export function renderEntry({ format, keys }: McpClient, name: string, entry: Entry): string {
+export function renderEntry(
+  { format, keys }: Pick<McpClient, 'format' | 'keys'>,
+  name: string,
+  entry: Entry,
+): string {
   if (format === 'toml') return stringifyToml({ [keys[0] ?? '']: { [name]: entry } })
   let value: unknown = { [name]: entry }
   for (const key of keys.toReversed()) value = { [key]: value }
+  if (format === 'yaml') return stringifyYaml(value, { lineWidth: 0 })
   return `${JSON.stringify(value, undefined, 2)}\n`
 }
 
@@ -151,6 +157,14 @@ function parseConfig({ format }: McpClient, path: string, text: string): unknown
       const [reason] = toMessage(thrown).split('\n')
       throw new UsageError(`${path}: ${reason}; fix the file first, nothing was changed`, { cause: thrown })
     }
+  }
+  if (format === 'yaml') {
+    const document = parseDocument(text)
+    const [error] = document.errors
+    const reason = error?.message.split('\n')[0] ?? 'it is no mapping'
+    if (error !== undefined || !(document.contents === null || isMap(document.contents)))
+      throw new UsageError(`${path}: not valid YAML: ${reason}; fix the file first, nothing was changed`)
+    return document.toJS() ?? {}
   }
   const errors: ParseError[] = []
   const value: unknown = parse(text.replace(/^\uFEFF/, ''), errors, { allowTrailingComma: true })
@@ -172,6 +186,16 @@ function editJson(text: string, path: string[], entry: Entry | undefined): strin
   }
   const edited = applyEdits(start, modify(start, path, entry, { formattingOptions }))
   return edited.endsWith('\n') ? edited : `${edited}\n`
+}
+
+function editYaml(text: string, path: string[], entry: Entry | undefined): string {
+  const document = parseDocument(text)
+  if (entry === undefined) document.deleteIn(path)
+  else document.setIn(path, document.createNode(entry))
+  // Keeps the lists of other entries as they are: programs write them with or without an indent.
+  const indentSeq = !/^( *)[^\s#-][^\n]*:\s*\n\1- /m.test(text)
+  const edited = document.toString({ lineWidth: 0, indentSeq })
+  return text.includes('\r\n') ? edited.replaceAll(/\r?\n/g, '\r\n') : edited
 }
 
 /** Replaces, appends or removes the table `[key.name]` and its sub-tables, line by line. */
@@ -207,10 +231,13 @@ function toEdited(
   { before, entry }: { readonly before: string | undefined; readonly entry: Entry | undefined },
 ): string | undefined {
   try {
+    const keys = [...client.keys, name]
     const after =
       client.format === 'toml'
         ? editToml(before ?? '', client.keys[0] ?? '', name, entry)
-        : editJson(before ?? '{}', [...client.keys, name], entry)
+        : client.format === 'yaml'
+          ? editYaml(before ?? '', keys, entry)
+          : editJson(before ?? '{}', keys, entry)
     const wanted = entry === undefined ? undefined : toPlain(entry)
     const [old, edited] = [before ?? '', after].map(text =>
       withoutEntry(client, parseConfig(client, path, text), name),

@@ -1,11 +1,15 @@
 /** The clients that `stoke mcp install` knows. */
 export const MCP_CLIENT_IDS = [
   'claude-code',
+  'claude-desktop',
   'codex',
   'cursor',
   'vscode',
   'gemini',
   'opencode',
+  'windsurf',
+  'zed',
+  'goose',
   'inspector',
 ] as const
 

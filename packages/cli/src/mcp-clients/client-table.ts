@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { defined } from '@skillstoke/core/internal'
+import { DEFAULT_SERVER_NAME } from '../config/defaults.ts'
+import { UsageError } from '../terminal/exit-code.ts'
 import type { ConfigScope, McpClientId } from './client-ids.ts'
 
 /** How a client reaches the server. */
@@ -44,11 +46,15 @@ export interface McpClient {
   readonly checked: string
   /** Returns the path of the configuration file; `undefined` if the client has none in this scope. */
   readonly pathOf: (scope: ConfigScope, places: ClientPlaces) => string | undefined
-  readonly format: 'json' | 'jsonc' | 'toml'
+  readonly format: 'json' | 'jsonc' | 'toml' | 'yaml'
   /** Path of the object that contains the servers, from the root of the file. */
   readonly keys: readonly string[]
-  /** Returns the entry of a server in the form of the client. */
-  readonly toEntry: (server: ServerEntry) => Readonly<Record<string, unknown>>
+  /**
+   * Returns the entry of a server in the form of the client.
+   * @param name name of the server, for a client whose entries repeat it
+   * @throws {UsageError} when the client reaches no server in this way
+   */
+  readonly toEntry: (server: ServerEntry, name?: string) => Readonly<Record<string, unknown>>
   /** What a person does after the file has changed. */
   readonly afterInstall: string
   /** How a person invokes a skill as a prompt. */
@@ -78,6 +84,13 @@ const yes = toFeature('yes')
 const no = toFeature('no')
 const part = toFeature('part')
 const unknown = toFeature('unknown')
+const UNDOCUMENTED = [
+  'server instructions',
+  'changes of lists',
+  'tool answers',
+  'protocol 2026-07-28',
+  'Skills extension',
+].map(feature => unknown(feature))
 
 /** Finds the file of the user, by default in the home folder, and the file of a project. */
 function pathsOf(user: string | ((places: ClientPlaces) => string), project?: string): McpClient['pathOf'] {
@@ -87,15 +100,25 @@ function pathsOf(user: string | ((places: ClientPlaces) => string), project?: st
   }
 }
 
-/** The folder of the default profile of VS Code. */
-function vscodeFolder({ home, platform, environment }: ClientPlaces): string {
-  if (platform === 'win32')
-    return join(environment['APPDATA'] ?? join(home, 'AppData', 'Roaming'), 'Code', 'User')
-  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'Code', 'User')
-  return join(environment['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'Code', 'User')
+/** The folder in which programs keep their settings on this system. */
+function settingsFolder(places: ClientPlaces): string {
+  const { home, platform, environment } = places
+  if (platform === 'win32') return environment['APPDATA'] ?? join(home, 'AppData', 'Roaming')
+  return platform === 'darwin' ? join(home, 'Library', 'Application Support') : xdgFolder(places)
 }
 
-/** The facts of this table come from the documentation, the code and the issues of the clients, read on `CHECKED`. */
+function xdgFolder({ home, environment }: ClientPlaces): string {
+  return environment['XDG_CONFIG_HOME'] ?? join(home, '.config')
+}
+
+/** The form that most clients read, for a client that has no row in the table. */
+export const ANY_CLIENT: Pick<McpClient, 'format' | 'keys' | 'toEntry'> = {
+  format: 'json',
+  keys: ['mcpServers'],
+  toEntry: server => toCommonEntry(server, variable => `\${${variable}}`, true),
+}
+
+/** The facts of this table come from the documentation, the code and the issues of the clients, as `checked` says. */
 export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
   'claude-code': {
     id: 'claude-code',
@@ -118,6 +141,23 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
       part('protocol 2026-07-28', 'being rolled out; falls back to 2025-11-25'),
       no('Skills extension'),
     ],
+  },
+  'claude-desktop': {
+    id: 'claude-desktop',
+    title: 'Claude Desktop',
+    checked: '2026-11-26, documentation of MCP; features and the folder on Linux second-hand',
+    pathOf: pathsOf(places => join(settingsFolder(places), 'Claude', 'claude_desktop_config.json')),
+    format: 'json',
+    keys: ['mcpServers'],
+    toEntry: server => {
+      if (server.kind === 'stdio') return toCommonEntry(server, String, false)
+      throw new UsageError(
+        'the file of Claude Desktop contains only commands; add an address under Settings > Connectors, or leave out --url',
+      )
+    },
+    afterInstall: 'Quit Claude Desktop completely, and start it again.',
+    promptForm: 'a menu of the message field',
+    features: [yes('tools'), yes('prompts'), yes('resources', 'attached by the person'), ...UNDOCUMENTED],
   },
   codex: {
     id: 'codex',
@@ -171,7 +211,7 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
     id: 'vscode',
     title: 'VS Code',
     checked: `${CHECKED}, documentation of June 2026 and code`,
-    pathOf: pathsOf(places => join(vscodeFolder(places), 'mcp.json'), '.vscode/mcp.json'),
+    pathOf: pathsOf(places => join(settingsFolder(places), 'Code', 'User', 'mcp.json'), '.vscode/mcp.json'),
     format: 'jsonc',
     keys: ['servers'],
     toEntry: server => toCommonEntry(server, variable => `\${env:${variable}}`, true),
@@ -239,6 +279,78 @@ export const MCP_CLIENTS: Readonly<Record<McpClientId, McpClient>> = {
       no('protocol 2026-07-28'),
       no('Skills extension'),
     ],
+  },
+  windsurf: {
+    id: 'windsurf',
+    title: 'Windsurf',
+    checked: '2026-11-26, documentation as quoted by others',
+    pathOf: pathsOf('.codeium/windsurf/mcp_config.json'),
+    format: 'json',
+    keys: ['mcpServers'],
+    toEntry: server => {
+      const { url, ...rest } = toCommonEntry(server, variable => `\${env:${variable}}`, false)
+      return defined({ serverUrl: url, ...rest })
+    },
+    afterInstall:
+      'Press the refresh button of the MCP servers in Cascade. The agent Devin Local does not read this file.',
+    promptForm: 'ask for the skill by its name',
+    features: [
+      yes('tools', 'at most 100 of all servers together'),
+      yes('prompts'),
+      yes('resources'),
+      ...UNDOCUMENTED,
+    ],
+  },
+  zed: {
+    id: 'zed',
+    title: 'Zed',
+    checked: '2026-11-26, documentation and code',
+    pathOf: pathsOf(
+      places =>
+        places.platform === 'win32'
+          ? join(settingsFolder(places), 'Zed', 'settings.json')
+          : join(xdgFolder(places), 'zed', 'settings.json'),
+      '.zed/settings.json',
+    ),
+    format: 'jsonc',
+    keys: ['context_servers'],
+    toEntry: server => toCommonEntry(server, variable => `\${${variable}}`, false),
+    afterInstall:
+      'Trust the folder if Zed asks. Put a token itself into the file, because Zed documents no variables.',
+    promptForm: '/refund 1042',
+    features: [
+      yes('tools'),
+      yes('prompts'),
+      no('resources'),
+      unknown('server instructions'),
+      part('changes of lists', 'only tools are documented'),
+      unknown('tool answers'),
+      unknown('protocol 2026-07-28'),
+      unknown('Skills extension'),
+    ],
+  },
+  goose: {
+    id: 'goose',
+    title: 'Goose',
+    checked: '2026-11-26, documentation and code of the configuration',
+    pathOf: pathsOf(places =>
+      places.platform === 'win32'
+        ? join(settingsFolder(places), 'Block', 'goose', 'config', 'config.yaml')
+        : join(xdgFolder(places), 'goose', 'config.yaml'),
+    ),
+    format: 'yaml',
+    keys: ['extensions'],
+    toEntry: (server, name = DEFAULT_SERVER_NAME) => {
+      const shared = { name, enabled: true, timeout: 300 }
+      if (server.kind === 'stdio') return { type: 'stdio', ...shared, cmd: server.command, args: server.args }
+      const { url: uri, tokenVariable } = server
+      const headers = toHeaders(tokenVariable, variable => `\${${variable}}`)
+      const keys = tokenVariable === undefined ? undefined : [tokenVariable]
+      return defined({ type: 'streamable_http', ...shared, uri, headers, env_keys: keys })
+    },
+    afterInstall: 'Start a new session.',
+    promptForm: 'ask for the skill by its name',
+    features: [yes('tools'), unknown('prompts'), yes('resources'), ...UNDOCUMENTED],
   },
   inspector: {
     id: 'inspector',

@@ -109,7 +109,11 @@ function addMcp(program: Command): void {
       `start the server as a client does, and say what works: ${MCP_CLIENT_IDS.join(', ')}`,
       parseClient,
     )
-    .option('--print-config <client>', 'print the entry for the configuration file of a client', parseClient)
+    .option(
+      '--print-config [client]',
+      'print the entry for the configuration file of a client; without a client, the JSON that most clients read',
+      parseClient,
+    )
     .addHelpText(
       'after',
       `
