@@ -139,7 +139,8 @@ export async function resolveConfig(
   const content: ConfigFile = file?.content ?? {}
   const model = flags.model ?? environment['SKILLSTOKE_MODEL']
   const modelUrl = flags.baseUrl ?? environment['SKILLSTOKE_BASE_URL']
-  const apiKey = environment['SKILLSTOKE_API_KEY']
+  const keyName = modelUrl === undefined ? nameProviderKey(model) : 'SKILLSTOKE_API_KEY'
+  const apiKey = keyName && environment[keyName]
   const isTerminal = process.stdout.isTTY === true
   const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
   const scope = resolveScope(flags, content)
@@ -180,6 +181,12 @@ export async function resolveConfig(
     model: defined({ model, baseUrl: modelUrl, apiKey }),
     isInteractive: isTerminal && process.stdin.isTTY === true && !environment['CI'],
   }
+}
+
+/** Returns the variable with the key of the provider that serves a model. */
+function nameProviderKey(model = ''): string | undefined {
+  if (model.startsWith('anthropic/')) return 'ANTHROPIC_API_KEY'
+  return model.startsWith('openai/') ? 'OPENAI_API_KEY' : undefined
 }
 
 /** Returns the options that name the same skills again. */
