@@ -185,6 +185,13 @@ describe('stoke chat without a terminal', () => {
     expect([code, running.stdout]).toEqual([130, 'One\n'])
     await expect.poll(() => model.server.aborted).toBe(1)
     expect(stoke('chat', '--list').stdout).toContain('c-1')
+    await chat(['c-1', ...model.flags, '--ask', 'The next question.'])
+    expect(model.server.requests.at(-1)?.messages.slice(1)).toEqual([
+      { role: 'user', content: 'The question.' },
+      { role: 'assistant', content: 'One' },
+      { role: 'user', content: '[The user stopped this answer.]' },
+      { role: 'user', content: 'The next question.' },
+    ])
   })
 
   test.each<[readonly string[], string]>([
@@ -225,6 +232,23 @@ describe('slash commands', () => {
     expect(stdout).toMatch(/^\/why <skill> +show where a skill stopped/m)
     expect(stdout).toMatch(/^\/fix \[issue\] +Fixes\./m)
     expect(stdout).not.toContain('secret')
+  })
+
+  test('/again, /edit and /branch change what the model sees, and the original stays', async () => {
+    const texts = ['First.', 'Second.', 'Third.', 'Fourth.', 'Fifth.']
+    await using model = await startModel(...texts.map(text => ({ kind: 'text', text }) as const))
+    const input = 'One?\nTwo?\n/again\n/edit\n/branch c-2\n/edit 1 Changed?\n/edit\n/edit 2\n/edit 7 No.\n'
+    const { code, stdout, stderr } = await chat(['c-1', ...model.flags], input)
+    expect([code, stdout]).toEqual([1, 'First.\nSecond.\nThird.\n1  One?\n2  Two?\nFourth.\n1  Changed?\n'])
+    expect(
+      model.server.requests.map(({ messages }) => messages.map(({ content }) => content).slice(1)),
+    ).toEqual([['One?'], ['One?', 'First.', 'Two?'], ['One?', 'First.', 'Two?'], ['Changed?']])
+    expect(stderr).toContain('the chat goes on in the copy c-2')
+    expect(stderr).toContain('/edit needs the number of a turn and a message')
+    expect(stderr).toContain('the conversation "c-2" has no turn 7; the number of its turns is 1')
+    await chat(['c-1', ...model.flags, '--ask', 'And then?'])
+    expect(lastQuestions(model.server)).toEqual(['One?', 'Two?', 'And then?'])
+    expect((await chat(['c-1', ...model.flags], '/branch c-2\n')).stderr).toContain('choose another id')
   })
 
   test('/test writes the last message into the tests of the skill that was loaded for it', async () => {
@@ -397,7 +421,7 @@ describe('stoke chat at a terminal', () => {
     running.type('und.\r')
     await running.until(/told you loaded refund.*Within 60 days\.\n> $/s)
     running.type('/\t\t')
-    await running.until(/\/compact\s+\/creating-skills\s+\/help/)
+    await running.until(/\/compact\s+\/creating-skills\s+\/edit\s+\/help/)
     running.type(`${KEYS.ctrlU}${KEYS.ctrlD}`)
     expect(await running.end()).toBe(0)
   })

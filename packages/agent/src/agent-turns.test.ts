@@ -840,8 +840,8 @@ describe('takeBack(), { again: true } and branch()', () => {
 })
 
 describe('a stopped answer', () => {
-  test('keeps its text, and can be retried in another process', async () => {
-    const model = play({ text: 'Half an answer' }, DONE, DONE)
+  test('keeps its text for the next turn, and a retry in another process drops only the text', async () => {
+    const model = play(LOAD, { text: 'Half an answer' }, DONE, DONE)
     const chat = createAgent(model).conversation('chat')
     const stop = new AbortController()
     const turn = async (): Promise<void> => {
@@ -850,12 +850,15 @@ describe('a stopped answer', () => {
     }
     await expect(turn()).rejects.toThrow('stop')
     chat.close()
+    const copy = await (await createAgent(model).open('chat')).branch('copy')
+    await copy.send('The next question.')
+    expect(lastRequest(model)).toMatch(/The question\..*Half an answer.*The user stopped this answer.*next/)
     const again = await createAgent(model).open('chat')
-    await again.send({ retry: true })
-    expect(lastRequest(model)).toMatch(/The question\..*Half an answer.*The user stopped this answer/)
-    const [first = [], next] = model.requests.map(request => ScriptedModel.toParts(request))
-    expect(next?.slice(0, first.length)).toEqual(first)
     expect(await again.questions()).toEqual(['The question.'])
+    await again.send({ retry: true })
+    const [, stopped, next, retried] = model.requests.map(request => ScriptedModel.toParts(request))
+    expect(next?.slice(0, stopped?.length)).toEqual(stopped)
+    expect(retried).toEqual(stopped)
   })
 
   test('keeps nothing of a turn that is stopped before its first word', async () => {

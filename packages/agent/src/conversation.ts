@@ -429,7 +429,10 @@ export class Conversation implements Disposable {
     if (typeof input === 'object' && 'retry' in input) {
       const hasRun = pending.every(({ callId }) => finished.has(callId))
       if (hasRun && pending.length > 0) await this.#append([toDeclinedMessage(pending, finished)])
-      if (hasRun && this.#question !== undefined) return
+      if (hasRun && this.#question !== undefined) {
+        await this.#dropStopped()
+        return
+      }
       throw new SkillError('INVALID_OPTION', 'there is no unanswered message to retry; send a message')
     }
     if (typeof input === 'object' && 'again' in input) {
@@ -587,6 +590,15 @@ export class Conversation implements Disposable {
     this.#chat.close()
     this.#chat = this.#openChat(stored)
     this.#restore(stored.messages)
+  }
+
+  /** Takes a stopped answer at the end of the conversation back. */
+  async #dropStopped(): Promise<void> {
+    if (this.#messages.at(-1)?.content !== STOPPED) return
+    const rows = (await this.#readTurns()).at(-1) ?? []
+    const mark = rows.findLast(({ content }) => content === STOPPED)
+    // The mark was stored together with the text before it.
+    if (mark !== undefined) await this.#goBack(mark.seq - 2)
   }
 
   async #readTurns(): Promise<ReturnType<typeof splitTurns>> {

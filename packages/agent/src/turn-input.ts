@@ -22,7 +22,10 @@ export type TurnInput =
    * the model. If you abort the turn before, the calls wait again.
    */
   | { readonly answers: readonly CallAnswer[] }
-  /** Continues after a failed turn without repeating the question, which is already in the conversation. */
+  /**
+   * Continues after a failed or stopped turn without repeating the question, which is already in the conversation. Takes
+   * the text of a stopped answer back, and keeps the results of its tools.
+   */
   | { readonly retry: true }
   /** Answers the last question again. Takes back its answer, and what the conversation learned since the question. */
   | { readonly again: true }
