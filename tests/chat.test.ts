@@ -1,8 +1,14 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { AddressInfo } from 'node:net'
+import { resolve } from 'node:path'
+import { createAdaptorServer } from '@hono/node-server'
+import { createSkillRuntime } from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
+import { createSkillsServer } from '@skillstoke/mcp'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { ChatProcess, type ChatProcessOptions } from './fixtures/chat.ts'
-import { type CliOptions, type CliRun, stokeBeside, stoke as stokeThread } from './fixtures/cli.ts'
+import { BIN, type CliOptions, type CliRun, stokeBeside, stoke as stokeThread } from './fixtures/cli.ts'
 import { type ChatReply, OpenAiServer } from './fixtures/openai-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -315,6 +321,87 @@ describe('slash commands', () => {
     expect(stderr).toContain('reloaded: read everything again, nothing changed')
     expect(stderr).toMatch(/compacted 4 messages to a summary; loaded again: refund/)
     expect(stdout.match(/Within 30 days/g)).toHaveLength(2)
+  })
+})
+
+describe('own tools and MCP servers', () => {
+  const configure = (agent: object): string => folder.write('skillstoke.json', JSON.stringify({ agent }))
+  const library = {
+    command: process.execPath,
+    args: [BIN, 'mcp', '--root', 'library', '--state', 'library-state'],
+  }
+  const named = ['--config', 'skillstoke.json']
+  const results = ({ requests }: OpenAiServer): readonly unknown[] =>
+    requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])) ?? []
+
+  test('the model calls tools of a module, of a program and of an HTTP server, which stay constant', async () => {
+    folder.writeSkill('library/maps', { body: 'Maps need form SIX.' })
+    await using skills = await createSkillRuntime({ sources: [directory(folder.at('library'))] })
+    await using remote = createSkillsServer(skills)
+    const http = createAdaptorServer({ fetch: request => remote.fetch(request) })
+    onTestFinished(() => void http.close())
+    await new Promise<void>(done => http.listen(0, '127.0.0.1', done))
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
+    symlinkSync(resolve('node_modules'), folder.at('node_modules'))
+    folder.write(
+      'tools.ts',
+      `import { type ToolSet, tool } from 'ai'
+import { z } from 'zod'
+const day = tool({ description: 'Names the day.', inputSchema: z.object({}), execute: () => 'Monday' })
+export default { day } satisfies ToolSet`,
+    )
+    configure({ tools: './tools.ts', mcpServers: { library, remote: { url } } })
+    await using model = await startModel(
+      { kind: 'tool', name: 'day', input: {} },
+      { kind: 'tool', name: 'mcp__library__skill', input: { name: 'maps' } },
+      { kind: 'tool', name: 'mcp__remote__skill', input: { name: 'maps' } },
+      { kind: 'tool', name: 'mcp__library__skill', input: { name: 'nothing' } },
+    )
+    const { code, stdout, stderr } = await chat([...named, ...model.flags, '--ask', 'What day is it?'])
+    expect([code, stdout], stderr).toEqual([0, 'Done.\n'])
+    expect(results(model.server)).toEqual([
+      'Monday',
+      expect.stringContaining('Maps need form SIX.'),
+      expect.stringContaining('Maps need form SIX.'),
+      expect.stringContaining('no skill "nothing"'),
+    ])
+    const names = model.server.requests.map(({ tools }) => tools?.map(each => each.function.name).join())
+    expect(new Set(names).size).toBe(1)
+  })
+
+  test('a file that comes with a project starts nothing', async () => {
+    configure({ tools: './tools.mjs', mcpServers: { library: { command: './never-started' } } })
+    const { code, stderr } = await chat(['--ask', 'Hello.'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('allow them with --config skillstoke.json')
+  })
+
+  test.each<[object, string]>([
+    [
+      { mcpServers: { gone: { command: './no-such-program' } } },
+      'the MCP server "gone" cannot be used: spawn',
+    ],
+    [{ mcpServers: { gone: { url: 'http://127.0.0.1:1/mcp' } } }, 'the MCP server "gone" cannot be used: '],
+    [
+      {
+        mcpServers: {
+          failing: { command: process.execPath, args: ['-e', 'throw new Error("no database")'] },
+        },
+      },
+      'no database',
+    ],
+    [{ mcpServers: { both: { command: 'a', url: 'http://x' } } }, 'skillstoke.json:1:'],
+    [{ mcpServers: { 'a b': { command: 'a' } } }, 'a server name has 1 to 32 letters'],
+    [{ tools: './missing.mjs' }, 'cannot be loaded: '],
+    [{ tools: './list.mjs' }, 'must be an object of AI SDK tools'],
+    [{ tools: './clash.mjs' }, 'your tool "skill" has the name of a skill tool'],
+  ])('refuses %j with exit code 2', async (agent, message) => {
+    folder.write('list.mjs', 'export default { day: {} }')
+    folder.write('clash.mjs', 'export default { skill: { inputSchema: {} } }')
+    configure(agent)
+    const { code, stdout, stderr } = await chat([...named, '--ask', 'Hello.'])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(message)
   })
 })
 

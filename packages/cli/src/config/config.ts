@@ -1,5 +1,5 @@
 import { homedir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
 import type { Severities } from '@skillstoke/author'
 import type { CatalogFormatName, Diagnostic, SkillScope, SourceReport } from '@skillstoke/core'
@@ -78,8 +78,18 @@ export interface Config {
   /** Whether scripts also run in a sandbox of the operating system. */
   readonly sandbox: SandboxMode
   readonly server: ServerConfig
+  /** Own tools of the agent. */
+  readonly agent?: AgentConfig
   readonly model: ModelConfig
   readonly isInteractive: boolean
+}
+
+/** Own tools of the agent, which start programs. */
+export interface AgentConfig extends NonNullable<ConfigFile['agent']> {
+  /** Folder of the configuration file. */
+  readonly folder: string
+  /** Whether the user named the configuration file. A file that comes with a project must not start programs. */
+  readonly isNamed: boolean
 }
 
 export interface ConfigFlags {
@@ -169,6 +179,9 @@ export async function resolveConfig(
     stateDirectory: findStateDirectory(flags, environment),
     options: repeatOptions(flags),
     ...defined({ file: file?.path, scope }),
+    ...(file?.content.agent && {
+      agent: { ...file.content.agent, folder: dirname(file.path), isNamed: namedFile !== undefined },
+    }),
     catalog: {
       maxTokens: flags.maxTokens ?? content.catalog?.maxTokens ?? DEFAULT_CATALOG.maxTokens,
       format: flags.format ?? content.catalog?.format ?? DEFAULT_CATALOG.format,
