@@ -1,4 +1,6 @@
 import { createRequire } from 'node:module'
+import type { createAnthropic } from '@ai-sdk/anthropic'
+import type { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { SkillError } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, quote } from '@skillstoke/core/internal'
@@ -62,22 +64,23 @@ export function resolveModel(config: ModelConfig = {}): LanguageModel {
 function findDirect(model: string, apiKey: string | undefined): LanguageModel | undefined {
   const [, provider, name] = /^(anthropic|openai)\/(.+)$/.exec(model) ?? []
   if (apiKey === undefined || name === undefined) return undefined
-  if (provider === 'anthropic')
-    return load<typeof import('@ai-sdk/anthropic')>('@ai-sdk/anthropic', model).createAnthropic({ apiKey })(
-      name,
-    )
+  if (provider === 'anthropic') {
+    const module = load('@ai-sdk/anthropic', model) as { readonly createAnthropic: typeof createAnthropic }
+    return module.createAnthropic({ apiKey })(name)
+  }
+  const module = load('@ai-sdk/openai', model) as { readonly createOpenAI: typeof createOpenAI }
   // Otherwise the history refers to answers that OpenAI stores for 30 days.
   const settings = { providerOptions: { openai: { store: false } } }
   return wrapLanguageModel({
-    model: load<typeof import('@ai-sdk/openai')>('@ai-sdk/openai', model).createOpenAI({ apiKey })(name),
+    model: module.createOpenAI({ apiKey })(name),
     middleware: defaultSettingsMiddleware({ settings }),
   })
 }
 
 /** Loads an optional package, so that only its users install it. */
-function load<Module>(name: string, model: string): Module {
+function load(name: string, model: string): unknown {
   try {
-    return createRequire(import.meta.url)(name) as Module
+    return createRequire(import.meta.url)(name)
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw cause
     const fault = `the model ${quote(model)} needs the package ${name}; run "npm install ${name}"`
