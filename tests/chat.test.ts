@@ -1,8 +1,14 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { AddressInfo } from 'node:net'
+import { resolve } from 'node:path'
+import { createAdaptorServer } from '@hono/node-server'
+import { createSkillRuntime } from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
+import { createSkillsServer } from '@skillstoke/mcp'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { ChatProcess, type ChatProcessOptions } from './fixtures/chat.ts'
-import { type CliOptions, type CliRun, stokeBeside, stoke as stokeThread } from './fixtures/cli.ts'
+import { BIN, type CliOptions, type CliRun, stokeBeside, stoke as stokeThread } from './fixtures/cli.ts'
 import { type ChatReply, OpenAiServer } from './fixtures/openai-server.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
@@ -185,6 +191,13 @@ describe('stoke chat without a terminal', () => {
     expect([code, running.stdout]).toEqual([130, 'One\n'])
     await expect.poll(() => model.server.aborted).toBe(1)
     expect(stoke('chat', '--list').stdout).toContain('c-1')
+    await chat(['c-1', ...model.flags, '--ask', 'The next question.'])
+    expect(model.server.requests.at(-1)?.messages.slice(1)).toEqual([
+      { role: 'user', content: 'The question.' },
+      { role: 'assistant', content: 'One' },
+      { role: 'user', content: '[The user stopped this answer.]' },
+      { role: 'user', content: 'The next question.' },
+    ])
   })
 
   test.each<[readonly string[], string]>([
@@ -225,6 +238,23 @@ describe('slash commands', () => {
     expect(stdout).toMatch(/^\/why <skill> +show where a skill stopped/m)
     expect(stdout).toMatch(/^\/fix \[issue\] +Fixes\./m)
     expect(stdout).not.toContain('secret')
+  })
+
+  test('/again, /edit and /branch change what the model sees, and the original stays', async () => {
+    const texts = ['First.', 'Second.', 'Third.', 'Fourth.', 'Fifth.']
+    await using model = await startModel(...texts.map(text => ({ kind: 'text', text }) as const))
+    const input = 'One?\nTwo?\n/again\n/edit\n/branch c-2\n/edit 1 Changed?\n/edit\n/edit 2\n/edit 7 No.\n'
+    const { code, stdout, stderr } = await chat(['c-1', ...model.flags], input)
+    expect([code, stdout]).toEqual([1, 'First.\nSecond.\nThird.\n1  One?\n2  Two?\nFourth.\n1  Changed?\n'])
+    expect(
+      model.server.requests.map(({ messages }) => messages.map(({ content }) => content).slice(1)),
+    ).toEqual([['One?'], ['One?', 'First.', 'Two?'], ['One?', 'First.', 'Two?'], ['Changed?']])
+    expect(stderr).toContain('the chat goes on in the copy c-2')
+    expect(stderr).toContain('/edit needs the number of a turn and a message')
+    expect(stderr).toContain('the conversation "c-2" has no turn 7; the number of its turns is 1')
+    await chat(['c-1', ...model.flags, '--ask', 'And then?'])
+    expect(lastQuestions(model.server)).toEqual(['One?', 'Two?', 'And then?'])
+    expect((await chat(['c-1', ...model.flags], '/branch c-2\n')).stderr).toContain('choose another id')
   })
 
   test('/test writes the last message into the tests of the skill that was loaded for it', async () => {
@@ -291,6 +321,87 @@ describe('slash commands', () => {
     expect(stderr).toContain('reloaded: read everything again, nothing changed')
     expect(stderr).toMatch(/compacted 4 messages to a summary; loaded again: refund/)
     expect(stdout.match(/Within 30 days/g)).toHaveLength(2)
+  })
+})
+
+describe('own tools and MCP servers', () => {
+  const configure = (agent: object): string => folder.write('skillstoke.json', JSON.stringify({ agent }))
+  const library = {
+    command: process.execPath,
+    args: [BIN, 'mcp', '--root', 'library', '--state', 'library-state'],
+  }
+  const named = ['--config', 'skillstoke.json']
+  const results = ({ requests }: OpenAiServer): readonly unknown[] =>
+    requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])) ?? []
+
+  test('the model calls tools of a module, of a program and of an HTTP server, which stay constant', async () => {
+    folder.writeSkill('library/maps', { body: 'Maps need form SIX.' })
+    await using skills = await createSkillRuntime({ sources: [directory(folder.at('library'))] })
+    await using remote = createSkillsServer(skills)
+    const http = createAdaptorServer({ fetch: request => remote.fetch(request) })
+    onTestFinished(() => void http.close())
+    await new Promise<void>(done => http.listen(0, '127.0.0.1', done))
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
+    symlinkSync(resolve('node_modules'), folder.at('node_modules'))
+    folder.write(
+      'tools.ts',
+      `import { type ToolSet, tool } from 'ai'
+import { z } from 'zod'
+const day = tool({ description: 'Names the day.', inputSchema: z.object({}), execute: () => 'Monday' })
+export default { day } satisfies ToolSet`,
+    )
+    configure({ tools: './tools.ts', mcpServers: { library, remote: { url } } })
+    await using model = await startModel(
+      { kind: 'tool', name: 'day', input: {} },
+      { kind: 'tool', name: 'mcp__library__skill', input: { name: 'maps' } },
+      { kind: 'tool', name: 'mcp__remote__skill', input: { name: 'maps' } },
+      { kind: 'tool', name: 'mcp__library__skill', input: { name: 'nothing' } },
+    )
+    const { code, stdout, stderr } = await chat([...named, ...model.flags, '--ask', 'What day is it?'])
+    expect([code, stdout], stderr).toEqual([0, 'Done.\n'])
+    expect(results(model.server)).toEqual([
+      'Monday',
+      expect.stringContaining('Maps need form SIX.'),
+      expect.stringContaining('Maps need form SIX.'),
+      expect.stringContaining('no skill "nothing"'),
+    ])
+    const names = model.server.requests.map(({ tools }) => tools?.map(each => each.function.name).join())
+    expect(new Set(names).size).toBe(1)
+  })
+
+  test('a file that comes with a project starts nothing', async () => {
+    configure({ tools: './tools.mjs', mcpServers: { library: { command: './never-started' } } })
+    const { code, stderr } = await chat(['--ask', 'Hello.'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('allow them with --config skillstoke.json')
+  })
+
+  test.each<[object, string]>([
+    [
+      { mcpServers: { gone: { command: './no-such-program' } } },
+      'the MCP server "gone" cannot be used: spawn',
+    ],
+    [{ mcpServers: { gone: { url: 'http://127.0.0.1:1/mcp' } } }, 'the MCP server "gone" cannot be used: '],
+    [
+      {
+        mcpServers: {
+          failing: { command: process.execPath, args: ['-e', 'throw new Error("no database")'] },
+        },
+      },
+      'no database',
+    ],
+    [{ mcpServers: { both: { command: 'a', url: 'http://x' } } }, 'skillstoke.json:1:'],
+    [{ mcpServers: { 'a b': { command: 'a' } } }, 'a server name has 1 to 32 letters'],
+    [{ tools: './missing.mjs' }, 'cannot be loaded: '],
+    [{ tools: './list.mjs' }, 'must be an object of AI SDK tools'],
+    [{ tools: './clash.mjs' }, 'your tool "skill" has the name of a skill tool'],
+  ])('refuses %j with exit code 2', async (agent, message) => {
+    folder.write('list.mjs', 'export default { day: {} }')
+    folder.write('clash.mjs', 'export default { skill: { inputSchema: {} } }')
+    configure(agent)
+    const { code, stdout, stderr } = await chat([...named, '--ask', 'Hello.'])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(message)
   })
 })
 
@@ -397,7 +508,7 @@ describe('stoke chat at a terminal', () => {
     running.type('und.\r')
     await running.until(/told you loaded refund.*Within 60 days\.\n> $/s)
     running.type('/\t\t')
-    await running.until(/\/compact\s+\/creating-skills\s+\/help/)
+    await running.until(/\/compact\s+\/creating-skills\s+\/edit\s+\/help/)
     running.type(`${KEYS.ctrlU}${KEYS.ctrlD}`)
     expect(await running.end()).toBe(0)
   })

@@ -135,7 +135,13 @@ describe('importConversation()', () => {
     await using from = await openConversationStore(folder.at('state', 'a.sqlite'))
     const use = { callId: 'call-1', tool: 'skill', skill: 'pdf', revision: digest }
     const messages = Array.from({ length: 450 }, (_, index) => message(`m${index}`))
-    const last = { ...message('last'), content: [{ text: 'ü\u2028"' }], uses: [use], startsOver: true }
+    const last = {
+      ...message('last'),
+      content: [{ text: 'ü\u2028"' }],
+      uses: [use],
+      startsOver: true,
+      backTo: 3,
+    }
     await from.append('t', 'c', 0, [...messages, last], { session })
     let text = ''
     for await (const line of exportConversation(from, 't', 'c')) text += line

@@ -240,7 +240,12 @@ describe('the playground with a model server', () => {
     ])
     const events = await ask(client, { question: 'Two?', conversation })
     expect(find(events, 'finish').text).toBe('Back.')
-    expect(it.server.requests[1]?.messages.map(({ content }) => content).slice(1)).toEqual(['One?', 'Two?'])
+    expect(it.server.requests[1]?.messages.map(({ content }) => content).slice(1)).toEqual([
+      'One?',
+      'One',
+      '[The user stopped this answer.]',
+      'Two?',
+    ])
   })
 
   test('questions to one conversation are answered one after the other', async () => {

@@ -21,27 +21,17 @@ export const referenceAgentHarness: Harness = {
       commandTools,
       ...(scope && { scope }),
     })
-    let chat = agent.conversation('chat-1')
-    const lastSeq = async (): Promise<number> => (await store.read('local', chat.id)).at(-1)?.seq ?? 0
-    const fork = async (atSeq: number, id: string): Promise<typeof chat> => {
-      await store.fork('local', chat.id, atSeq, id)
-      return await agent.open(id)
-    }
-    /** The last message before each turn. */
-    const ends: number[] = []
+    const chat = agent.conversation('chat-1')
     return {
       canRunScripts: true,
       canStop: true,
       canOverlap: true,
       say: async (text, signal) => {
-        ends.push(await lastSeq())
         await chat.send(text, { ...(signal && { signal }) })
       },
-      takeBack: async turns => {
-        chat = await fork(ends.at(-turns) ?? 0, 'chat-1-again')
-      },
+      takeBack: async turns => await chat.takeBack((await chat.questions()).length + 1 - turns),
       fork: async () => {
-        const copy = await fork(await lastSeq(), 'chat-2')
+        const copy = await chat.branch('chat-2')
         return { say: async (text: string) => void (await copy.send(text)) }
       },
       compact: async () => await chat.compact({ summarize: () => 'A summary.' }),

@@ -4,6 +4,7 @@ import { jsonSchema, type ToolSet, tool } from 'ai'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ScriptedAnswer, ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'
 import type { AgentEvent } from './agent-event.ts'
+import { Conversation } from './conversation.ts'
 import { ConversationBusyError, type ConversationStore, type StoredMessage } from './conversation-store.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
@@ -723,5 +724,152 @@ describe('open conversations', () => {
     expect(await store.findUses('local', 'refund')).toMatchObject([
       { conversation: 'chat', callId: 'call-1', tool: 'skill', skill: 'refund', revision },
     ])
+  })
+})
+
+describe('takeBack(), { again: true } and branch()', () => {
+  const rewrite = (body: string): void =>
+    source.put({ name: 'refund', description: 'Refunds an order.', body })
+
+  test('{ again: true } answers the same question without what the first answer loaded', async () => {
+    const model = play(DONE, LOAD, { text: 'A bad answer.' }, DONE, DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('Hello.')
+    await chat.send('May I?')
+    rewrite('Use form TWO.')
+    expect((await chat.send({ again: true })).text).toBe('Done.')
+    expect(chat.messages.map(({ role, content }) => [role, content])).toEqual([
+      ['user', 'Hello.'],
+      ['assistant', expect.anything()],
+      ['user', 'May I?'],
+      ['assistant', expect.anything()],
+    ])
+    expect(chat.session.ledger.entries()).toEqual([])
+    expect(lastRequest(model)).not.toMatch(/bad answer|you loaded refund/)
+    const [, first = [], , again] = model.requests.map(request => ScriptedModel.toParts(request))
+    expect(again?.slice(0, first.length)).toEqual(first)
+  })
+
+  test('a notice is told again, also by an agent that opens the stored conversation', async () => {
+    const model = play(LOAD, DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('May I?')
+    rewrite('Use form TWO.')
+    await chat.send('And now?')
+    await chat.takeBack()
+    expect(lastRequest(model)).toMatch(/you loaded refund/)
+    chat.close()
+    const again = await createAgent(model).open('chat')
+    expect(again.messages).toHaveLength(4)
+    await again.send('And then?')
+    expect(lastRequest(model).match(/you loaded refund/g)).toHaveLength(1)
+    expect(lastRequest(model)).not.toContain('And now?')
+    expect(await again.questions()).toEqual(['May I?', 'And then?'])
+  })
+
+  test('a slash invocation that is answered again keeps the instructions and knows their revision', async () => {
+    const model = play()
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('/refund 1042')
+    rewrite('Use form TWO.')
+    await chat.send({ again: true })
+    expect(lastRequest(model)).toMatch(/Use form ONE.*you loaded refund/)
+  })
+
+  test('takeBack() goes back before a compaction, and drops calls that wait', async () => {
+    const model = play(DONE, REFUND)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('One.')
+    await chat.compact({ summarize: () => 'A summary.' })
+    expect((await chat.send('Refund 1042.')).pending).toHaveLength(1)
+    await chat.takeBack()
+    expect(chat.pending).toEqual([])
+    expect(JSON.stringify(chat.messages)).toContain('A summary.')
+    await chat.takeBack(1)
+    expect(chat.messages).toEqual([])
+    await chat.send('Two.')
+    expect(lastRequest(model)).not.toMatch(/One\.|summary|1042/)
+    expect((await Conversation.trace(store, 'local', 'chat')).turns).toBe(1)
+  })
+
+  test('the store keeps what was taken back', async () => {
+    const chat = createAgent(play()).conversation('chat')
+    await chat.send('One.')
+    await chat.takeBack()
+    const rows = await store.read('local', 'chat')
+    expect(rows.map(({ role, backTo }) => [role, backTo])).toEqual([
+      ['system', undefined],
+      ['user', undefined],
+      ['assistant', undefined],
+      ['system', 1],
+    ])
+  })
+
+  test('branch() copies the conversation, and the copy goes its own way', async () => {
+    const model = play(LOAD, DONE)
+    const chat = createAgent(model).conversation('chat')
+    await chat.send('May I?')
+    const copy = await chat.branch('copy')
+    rewrite('Use form TWO.')
+    await copy.send('In the copy.')
+    await chat.send('In the original.')
+    expect(lastRequest(model)).not.toContain('In the copy.')
+    expect(lastRequest(model)).toMatch(/you loaded refund/)
+    await expect(chat.branch('copy')).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: 'there is already a conversation "copy"; choose another id',
+    })
+  })
+
+  test.each([
+    [
+      'takeBack(2)',
+      async (chat: Conversation) => await chat.takeBack(2),
+      'has no turn 2; the number of its turns is 1',
+    ],
+    ['takeBack(0)', async (chat: Conversation) => await chat.takeBack(0), 'has no turn 0'],
+  ])('%s is refused, and changes nothing', async (_, act, message) => {
+    const chat = createAgent(play()).conversation('chat')
+    await chat.send('One.')
+    await expect(act(chat)).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining(message),
+    })
+    expect(await store.read('local', 'chat')).toHaveLength(3)
+  })
+})
+
+describe('a stopped answer', () => {
+  test('keeps its text for the next turn, and a retry in another process drops only the text', async () => {
+    const model = play(LOAD, { text: 'Half an answer' }, DONE, DONE)
+    const chat = createAgent(model).conversation('chat')
+    const stop = new AbortController()
+    const turn = async (): Promise<void> => {
+      for await (const event of chat.stream('The question.', { signal: stop.signal }))
+        if (event.kind === 'text') stop.abort(new Error('stop'))
+    }
+    await expect(turn()).rejects.toThrow('stop')
+    chat.close()
+    const copy = await (await createAgent(model).open('chat')).branch('copy')
+    await copy.send('The next question.')
+    expect(lastRequest(model)).toMatch(/The question\..*Half an answer.*The user stopped this answer.*next/)
+    const again = await createAgent(model).open('chat')
+    expect(await again.questions()).toEqual(['The question.'])
+    await again.send({ retry: true })
+    const [, stopped, next, retried] = model.requests.map(request => ScriptedModel.toParts(request))
+    expect(next?.slice(0, stopped?.length)).toEqual(stopped)
+    expect(retried).toEqual(stopped)
+  })
+
+  test('keeps nothing of a turn that is stopped before its first word', async () => {
+    const model = play(LOAD)
+    const chat = createAgent(model).conversation('chat')
+    const stop = new AbortController()
+    const turn = async (): Promise<void> => {
+      for await (const event of chat.stream('The question.', { signal: stop.signal }))
+        if (event.kind === 'tool-call') stop.abort(new Error('stop'))
+    }
+    await expect(turn()).rejects.toThrow('stop')
+    expect(chat.messages).toEqual([{ role: 'user', content: 'The question.' }])
   })
 })

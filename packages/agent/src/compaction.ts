@@ -13,6 +13,7 @@ export interface CompactOptions extends TurnOptions {
 const SUMMARY = 'Summary of the conversation so far:\n'
 const RESTORED = 'The skills that you loaded earlier, at their newest revisions:\n\n'
 export const NOTICE_TAG = '<skills_update'
+export const STOPPED = '[The user stopped this answer.]'
 
 /**
  * Returns the messages after a compaction. The skills are at the end, because older texts of them may be in the kept
@@ -71,6 +72,6 @@ export function estimateTokens(system: string, messages: readonly ModelMessage[]
 
 /** True for a message that the agent added in the name of the user. */
 export function isAdded({ role, content }: Pick<ConversationMessage, 'role' | 'content'>): boolean {
-  const starts = [SUMMARY, RESTORED, NOTICE_TAG]
+  const starts = [SUMMARY, RESTORED, NOTICE_TAG, STOPPED]
   return role === 'user' && typeof content === 'string' && starts.some(start => content.startsWith(start))
 }

@@ -36,7 +36,7 @@ const SCHEMA = [
 
 /** The columns that belong to one message of a conversation, by table, without the names of tenant and conversation. */
 export const OWNED_COLUMNS = {
-  message: 'seq, id, role, content, text, at, generation, digest, starts_over',
+  message: 'seq, id, role, content, text, at, generation, digest, starts_over, back_to',
   session: 'seq, state, catalog, listing',
   skill_use: 'seq, call, tool, skill, revision',
 } as const
@@ -46,6 +46,11 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-11-26-conversations': {
     async up(database: Kysely<unknown>): Promise<void> {
       for (const statement of SCHEMA) await statement.execute(database)
+    },
+  },
+  '2026-11-27-back-to': {
+    async up(database: Kysely<unknown>): Promise<void> {
+      await sql`alter table message add column back_to integer`.execute(database)
     },
   },
 }

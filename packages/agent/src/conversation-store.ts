@@ -21,6 +21,11 @@ export interface ConversationMessage {
    * message.
    */
   readonly startsOver?: boolean
+  /**
+   * Position of the last earlier message that counts. The messages between it and this message were taken back. The
+   * model receives none of them. @default no message was taken back
+   */
+  readonly backTo?: number
 }
 
 /** A tool call that a skill answered. */
@@ -71,6 +76,17 @@ export interface AppendOptions {
 export interface StoredMessage extends ConversationMessage {
   /** Position in the conversation, counted from 1. */
   readonly seq: number
+}
+
+/** Returns the messages that were not taken back. */
+export function omitTakenBack(messages: readonly StoredMessage[]): readonly StoredMessage[] {
+  let counting: StoredMessage[] = []
+  for (const message of messages) {
+    const { backTo } = message
+    if (backTo !== undefined) counting = counting.filter(({ seq }) => seq <= backTo)
+    counting.push(message)
+  }
+  return counting
 }
 
 /** A store of append-only conversations. Each append must state the position of the last stored message. */

@@ -28,12 +28,14 @@ import {
   findMissingTexts,
   findOpenMessages,
   findOpenQuestion,
+  STOPPED,
   toCompacted,
 } from './compaction.ts'
 import {
   ConversationConflictError,
   type ConversationMessage,
   type ConversationStore,
+  omitTakenBack,
   type SkillUse,
   type StoredMessage,
 } from './conversation-store.ts'
@@ -51,7 +53,7 @@ import { PrefixMeter, type PrefixReading } from './prefix-meter.ts'
 import type { SkillAgentOptions } from './skill-agent.ts'
 import { summarize } from './summarize.ts'
 import { addUsage, NO_USAGE, type TokenUsage } from './token-usage.ts'
-import { traceTurn } from './trace-turn.ts'
+import { findTurn, splitTurns, toText, traceTurn } from './trace-turn.ts'
 import { ConversationClaim } from './turn-claim.ts'
 import { checkInput, type TurnInput, type TurnOptions, toStorable } from './turn-input.ts'
 
@@ -68,6 +70,8 @@ export interface ConversationParts {
   readonly options: SkillAgentOptions
   readonly store: ConversationStore
   readonly tenant: string
+  /** Opens another conversation in this agent. */
+  readonly open: (id: string) => Promise<Conversation>
   /** Called when the conversation is closed in this agent. */
   readonly onEnd: (conversation: Conversation) => void
 }
@@ -258,6 +262,61 @@ export class Conversation implements Disposable {
     for await (const _ of this.#inTurn(options.signal, signal => this.#compact({ ...options, signal })));
   }
 
+  /** Returns the text of the question of each turn. The first turn is turn 1. */
+  async questions(): Promise<readonly string[]> {
+    const turns = await this.#readTurns()
+    return turns.map(([question]) => toText(question.content))
+  }
+
+  /**
+   * Takes back a turn and all later turns. The conversation continues before that turn, and knows of skills what it knew
+   * then. The store keeps all messages. To edit a question, take its turn back and send the new question.
+   * @param turn counted from 1. The default is the last turn
+   * @throws {SkillError} CLOSED; INVALID_OPTION when the conversation has no such turn
+   *
+   * @example
+   * ```ts
+   * import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+   * import { createSkillRuntime } from '@skillstoke/core'
+   * import { directory } from '@skillstoke/core/node'
+   *
+   * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+   * const chat = new SkillAgent({ skills, model: createOfflineModel() }).conversation('chat-1')
+   * await chat.send('Hello.')
+   * await chat.send('Use the skill "support-pdf".')
+   * const copy = await chat.branch()
+   * await chat.takeBack()
+   * console.log(chat.messages.length, copy.messages.length) // prints 2 6
+   * ```
+   */
+  async takeBack(turn?: number): Promise<void> {
+    const work = async (): Promise<void> => {
+      const [{ seq }] = findTurn(await this.#readTurns(), this.id, turn)
+      await this.#goBack(seq - 1)
+    }
+    for await (const _ of this.#inTurn(undefined, () => inSilence(work)));
+  }
+
+  /**
+   * Copies the conversation after its running turns. Returns the copy, which goes its own way.
+   * @param id the id of the copy. The default is a random id
+   * @throws {SkillError} CLOSED; INVALID_OPTION when the store has a conversation with this id
+   */
+  async branch(id: string = randomUUID()): Promise<Conversation> {
+    const { store, tenant, open } = this.#parts
+    await this.#turn
+    this.#assertOpen()
+    await this.#load()
+    try {
+      await store.fork(tenant, this.id, this.#seq, id)
+    } catch (cause) {
+      if (!(cause instanceof ConversationConflictError)) throw cause
+      const fault = `there is already a conversation ${quote(id)}; choose another id`
+      throw new SkillError('INVALID_OPTION', fault, { cause })
+    }
+    return await open(id)
+  }
+
   /** Closes the conversation in this agent. `SkillAgent.open` continues the conversation from the store. Idempotent. */
   close(): void {
     this.session.close()
@@ -370,8 +429,16 @@ export class Conversation implements Disposable {
     if (typeof input === 'object' && 'retry' in input) {
       const hasRun = pending.every(({ callId }) => finished.has(callId))
       if (hasRun && pending.length > 0) await this.#append([toDeclinedMessage(pending, finished)])
-      if (hasRun && this.#question !== undefined) return
+      if (hasRun && this.#question !== undefined) {
+        await this.#dropStopped()
+        return
+      }
       throw new SkillError('INVALID_OPTION', 'there is no unanswered message to retry; send a message')
+    }
+    if (typeof input === 'object' && 'again' in input) {
+      const [{ seq }] = findTurn(await this.#readTurns(), this.id)
+      await this.#goBack(seq)
+      return
     }
     if (typeof input === 'object' && 'answers' in input) {
       const answer = toAnswerMessage(pending, input.answers, finished)
@@ -446,16 +513,35 @@ export class Conversation implements Disposable {
 
   /**
    * Calls the model once, and runs the tools that the model requests. Appends the new messages when the call is
-   * complete.
+   * complete. If the turn is stopped before, appends the text that the user already saw.
    */
   async *#callModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelAnswer, undefined> {
-    using attempt = new Attempt(this.session)
-    const { model } = this.#options
-    const answer = yield* callModel(this.#toCall(model, this.#messages, attempt.signal(signal)))
-    const messages = answer.messages.map(message => this.#explainUnknownTools(message))
-    await this.#append(messages, { uses: answer.uses })
-    attempt.keep()
-    return answer
+    let shown = ''
+    try {
+      using attempt = new Attempt(this.session)
+      const { model } = this.#options
+      const events = callModel(this.#toCall(model, this.#messages, attempt.signal(signal)))
+      let next = await events.next()
+      for (; next.done !== true; next = await events.next()) {
+        if (next.value.kind === 'text') shown += next.value.delta
+        yield next.value
+      }
+      const { messages, uses } = next.value
+      await this.#append(
+        messages.map(message => this.#explainUnknownTools(message)),
+        { uses },
+      )
+      attempt.keep()
+      return next.value
+    } catch (thrown) {
+      const isStopped = signal.aborted && !this.#abandoned.signal.aborted
+      if (isStopped && shown.trim() !== '')
+        await this.#append([
+          { role: 'assistant', content: shown },
+          { role: 'user', content: STOPPED },
+        ])
+      throw thrown
+    }
   }
 
   /** Runs the approved calls. Appends their results together with the answers of the host. */
@@ -506,6 +592,33 @@ export class Conversation implements Disposable {
     this.#restore(stored.messages)
   }
 
+  /** Takes a stopped answer at the end of the conversation back. */
+  async #dropStopped(): Promise<void> {
+    if (this.#messages.at(-1)?.content !== STOPPED) return
+    const rows = (await this.#readTurns()).at(-1) ?? []
+    const mark = rows.findLast(({ content }) => content === STOPPED)
+    // The mark was stored together with the text before it.
+    if (mark !== undefined) await this.#goBack(mark.seq - 2)
+  }
+
+  async #readTurns(): Promise<ReturnType<typeof splitTurns>> {
+    const { store, tenant } = this.#parts
+    return splitTurns(await store.read(tenant, this.id))
+  }
+
+  /** Continues after the message at this position, with the session state that was stored there. */
+  async #goBack(backTo: number): Promise<void> {
+    const { store, tenant } = this.#parts
+    const state = await store.readSession(tenant, this.id, backTo)
+    // If the write fails, the next turn reads the conversation from the store again.
+    this.#isLoaded = false
+    this.#chat.close()
+    this.#chat = this.#openChat({ messages: [], ...defined({ state }) })
+    this.#seq = await this.#write([{ ...this.#toRow('system', this.system), backTo }], this.session.state())
+    this.#finished.clear()
+    await this.#load()
+  }
+
   #openChat(stored: StoredConversation | undefined): AiSdkChat<ModelMessage> {
     const { skills, scope, delivery, applyAt, allowedTools, commandTools, instructions } = this.#options
     const resume = stored?.state && { messages: [], session: stored.state }
@@ -541,7 +654,7 @@ export class Conversation implements Disposable {
     this.#messages = []
     this.#meter.reset()
     this.#lastTokens = 0
-    for (const { role, content, seq, startsOver } of stored) {
+    for (const { role, content, seq, startsOver } of omitTakenBack(stored)) {
       this.#seq = seq
       if (startsOver === true) this.#messages = []
       if (role === 'system') this.#stored = { ...this.#stored, system: content }
@@ -642,6 +755,12 @@ export class Conversation implements Disposable {
         : { generation: offer.generation, digest: offer.digest }
     return { id: randomUUID(), role, content, at: Date.now(), skills }
   }
+}
+
+/** Runs work that yields no events. */
+async function* inSilence(work: () => Promise<void>): AsyncGenerator<never, void, undefined> {
+  await work()
+  yield* []
 }
 
 /** Reads a conversation from the store. */

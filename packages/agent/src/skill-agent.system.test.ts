@@ -92,8 +92,19 @@ describe('SkillAgent with an OpenAI-compatible server', () => {
       }
     })()
     await expect(turn).rejects.toThrow('enough')
-    expect(conversation.messages).toEqual([{ role: 'user', content: 'Hello' }])
+    expect(conversation.messages).toEqual([
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'One' },
+      { role: 'user', content: '[The user stopped this answer.]' },
+    ])
+    expect(conversation.comparePrefix().isUnchanged).toBe(true)
     expect((await conversation.send('Again')).text).toBe('Fine.')
+    expect(
+      server.requests
+        .at(-1)
+        ?.messages.map(({ content }) => content)
+        .slice(1),
+    ).toEqual(['Hello', 'One', '[The user stopped this answer.]', 'Again'])
     expect(server.aborted).toBe(1)
   })
 })

@@ -212,6 +212,7 @@ export class SkillAgent implements AsyncDisposable {
     const onEnd = (ended: Conversation): void => {
       if (this.#conversations.get(id) === ended) this.#conversations.delete(id)
     }
-    return { options: this.options, store, tenant, onEnd }
+    const open = async (other: string): Promise<Conversation> => await this.open(other)
+    return { options: this.options, store, tenant, open, onEnd }
   }
 }

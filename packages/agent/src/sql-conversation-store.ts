@@ -287,6 +287,7 @@ interface MessageRow {
   readonly generation: number | null
   readonly digest: Digest | null
   readonly starts_over: number | null
+  readonly back_to: number | null
 }
 
 interface UseRow {
@@ -325,14 +326,14 @@ async function insertMessage(
   tenant: string,
   conversation: string,
   seq: number,
-  { id, role, content, at, skills, startsOver, uses = [] }: ConversationMessage,
+  { id, role, content, at, skills, startsOver, backTo, uses = [] }: ConversationMessage,
 ): Promise<void> {
   const json = JSON.stringify(content)
   // Many conversations have the same system text.
   const text = role === 'system' ? await putText(writing, json) : null
   const row = [
     ...[tenant, conversation, seq, id, role, text === null ? json : '', text, at],
-    ...[skills?.generation ?? null, skills?.digest ?? null, startsOver === true ? 1 : null],
+    ...[skills?.generation ?? null, skills?.digest ?? null, startsOver === true ? 1 : null, backTo ?? null],
   ]
   await sql`insert into message (tenant, conversation, ${sql.raw(OWNED_COLUMNS.message)})
     values (${sql.join(row)})`.execute(writing)
@@ -406,6 +407,7 @@ function toMessage(row: MessageRow, uses: readonly UseRow[]): StoredMessage {
     ...(generation === null || digest === null ? {} : { skills: { generation, digest } }),
     ...(uses.length === 0 ? {} : { uses: uses.map(toUse) }),
     ...(row.starts_over === 1 ? { startsOver: true } : {}),
+    ...(row.back_to === null ? {} : { backTo: row.back_to }),
   }
 }
 

@@ -1,7 +1,13 @@
 import { type SessionState, SkillError } from '@skillstoke/core'
 import { quote } from '@skillstoke/core/internal'
 import { isAdded, NOTICE_TAG } from './compaction.ts'
-import type { ConversationMessage, ConversationStore, SkillUse, StoredMessage } from './conversation-store.ts'
+import {
+  type ConversationMessage,
+  type ConversationStore,
+  omitTakenBack,
+  type SkillUse,
+  type StoredMessage,
+} from './conversation-store.ts'
 
 /** How the answer of a stored turn came about. */
 export interface TurnTrace {
@@ -45,12 +51,7 @@ export async function traceTurn(
 ): Promise<TurnTrace> {
   const turns = splitTurns(await store.read(tenant, conversation))
   const number = turn ?? turns.length
-  const [question, ...messages] = turns[number - 1] ?? []
-  if (question === undefined)
-    throw new SkillError(
-      'INVALID_OPTION',
-      `the conversation ${quote(conversation)} has no turn ${number}; the number of its turns is ${turns.length}`,
-    )
+  const [question, ...messages] = findTurn(turns, conversation, number)
   const steps: TurnStep[] = []
   const answers = new Set<string>()
   for (const { seq, role, content, at, skills, uses = [] } of messages) {
@@ -69,9 +70,23 @@ export async function traceTurn(
   return { turn: number, turns: turns.length, question: toText(question.content), at: question.at, steps }
 }
 
-/** Returns the messages of each turn. The first one is the question. */
-function splitTurns(messages: readonly StoredMessage[]): readonly (readonly StoredMessage[])[] {
-  const turns: StoredMessage[][] = []
+/** @throws {SkillError} INVALID_OPTION when the conversation has no such turn */
+export function findTurn(turns: readonly Turn[], conversation: string, turn: number = turns.length): Turn {
+  const found = turns[turn - 1]
+  if (found !== undefined) return found
+  throw new SkillError(
+    'INVALID_OPTION',
+    `the conversation ${quote(conversation)} has no turn ${turn}; the number of its turns is ${turns.length}`,
+  )
+}
+
+/** The messages of a turn. The first one is the question. */
+type Turn = readonly [StoredMessage, ...StoredMessage[]]
+
+/** Returns the messages of each turn that was not taken back. */
+export function splitTurns(stored: readonly StoredMessage[]): readonly Turn[] {
+  const turns: [StoredMessage, ...StoredMessage[]][] = []
+  const messages = omitTakenBack(stored)
   let isRepeated = false
   messages.forEach((message, index) => {
     // A compaction repeats the question of an open turn, which has no answer yet.
@@ -85,7 +100,7 @@ function splitTurns(messages: readonly StoredMessage[]): readonly (readonly Stor
 }
 
 /** Returns the text of a message, without its other parts. */
-function toText(content: ConversationMessage['content']): string {
+export function toText(content: ConversationMessage['content']): string {
   if (!Array.isArray(content)) return String(content)
   const parts = content as readonly { readonly type?: unknown; readonly text?: unknown }[]
   return parts.flatMap(({ type, text }) => (type === 'text' ? String(text) : [])).join('')

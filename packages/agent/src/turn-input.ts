@@ -5,8 +5,8 @@ import type { CallAnswer } from './pending-calls.ts'
 
 export interface TurnOptions {
   /**
-   * When this signal aborts, the turn ends. The conversation keeps the messages that were complete at the time of the
-   * abort.
+   * When this signal aborts, the turn ends. The conversation keeps the complete messages, and the text of the answer so
+   * far. A message after this text tells the model that the user stopped the answer.
    */
   readonly signal?: AbortSignal
 }
@@ -22,19 +22,24 @@ export type TurnInput =
    * the model. If you abort the turn before, the calls wait again.
    */
   | { readonly answers: readonly CallAnswer[] }
-  /** Continues after a failed turn without repeating the question, which is already in the conversation. */
+  /**
+   * Continues after a failed or stopped turn without repeating the question, which is already in the conversation. Takes
+   * the text of a stopped answer back, and keeps the results of its tools.
+   */
   | { readonly retry: true }
+  /** Answers the last question again. Takes back its answer, and what the conversation learned since the question. */
+  | { readonly again: true }
 
 /** @throws {SkillError} INVALID_OPTION for an input without a message, because providers refuse an empty message */
 export function checkInput(input: TurnInput): void {
   if (typeof input === 'string' ? input.trim() !== '' : Array.isArray(input) && input.length > 0) return
   const isEmpty = typeof input === 'string' || Array.isArray(input)
   if (isEmpty) throw new SkillError('INVALID_OPTION', 'the message is empty; send a text or content parts')
-  const { answers, retry } = input as { readonly answers?: unknown; readonly retry?: unknown }
-  if (Array.isArray(answers) || retry === true) return
+  const { answers, retry, again } = input as Readonly<Partial<Record<'answers' | 'retry' | 'again', unknown>>>
+  if (Array.isArray(answers) || retry === true || again === true) return
   throw new SkillError(
     'INVALID_OPTION',
-    `the input is ${showValue(input)}; use a text, content parts, { answers: [...] } or { retry: true }`,
+    `the input is ${showValue(input)}; use a text, content parts, { answers: [...] }, { retry: true } or { again: true }`,
   )
 }
 

@@ -252,6 +252,19 @@ export const conversationStoreConformance: readonly ConformanceCase<Conversation
     },
   },
   {
+    name: 'read() returns which messages were taken back, also of a fork',
+    async check(store) {
+      await store.append('t', 'c', 0, [message('a'), message('b'), { ...message('c'), backTo: 1 }])
+      await store.fork('t', 'c', 3, 'fork')
+      for (const id of ['c', 'fork'])
+        equal(
+          (await store.read('t', id)).map(({ backTo }) => backTo),
+          [undefined, undefined, 1],
+          'the position',
+        )
+    },
+  },
+  {
     name: 'removeInactive() removes conversations whose last message is too old, except claimed ones',
     async check(store) {
       for (const [id, at] of [

@@ -4,6 +4,7 @@ import { completeLine, findArgumentFault, parseChatCommand } from './chat-comman
 test.each([
   ['/why  refund ', { name: 'why', argument: 'refund' }],
   ['  /skills', { name: 'skills', argument: '' }],
+  ['/edit 2 May\nI?', { name: 'edit', argument: '2 May\nI?' }],
   ['/why\nrefund', { name: 'why', argument: 'refund' }],
   ['/whynot', undefined],
   ['/refund now', undefined],

@@ -12,6 +12,12 @@ export const CHAT_COMMANDS = {
   reload: { argument: '', does: 'read all sources again' },
   compact: { argument: '', does: 'replace the messages by a summary, and keep the loaded skills' },
   retry: { argument: '', does: 'ask the model again after a failed or interrupted turn' },
+  again: { argument: '', does: 'answer the last question again, without its answer' },
+  edit: {
+    argument: '[turn message]',
+    does: 'go back to the question of a turn and send this message instead; alone, list the questions',
+  },
+  branch: { argument: '[id]', does: 'go on in a copy of the conversation' },
   test: {
     argument: '[skill]',
     does: 'write the last message into the tests of the skills that it loaded, or should load',

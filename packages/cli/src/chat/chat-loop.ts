@@ -58,20 +58,33 @@ export class ChatLoop {
     return this.#hasFailed || session.pending.length > 0 ? EXIT_FINDINGS : EXIT_OK
   }
 
-  /** Sends a message to the model. Returns what was typed instead of an answer to a question. */
-  async #send(text: string): Promise<Typed | undefined> {
+  /**
+   * Sends a message to the model. Returns what was typed instead of an answer to a question.
+   * @param turn the turn whose question the message replaces
+   */
+  async #send(text: string, turn?: number): Promise<Typed | undefined> {
     if (text.trim() === '') return undefined
     const fault = await findInvocationFault(text, this.#options.session.reader)
     if (fault !== undefined) {
       this.#refuse(fault)
       return undefined
     }
-    return await this.#take(text)
+    return await this.#take(text, turn)
   }
 
-  async #take(input: TurnInput): Promise<Typed | undefined> {
+  /** Replaces the question of a turn. Lists the questions if no turn and message are given. */
+  async #edit(argument: string): Promise<Typed | undefined> {
+    const { session, view } = this.#options
+    const [, turn, message] = /^(\d+)\s+(.+)$/s.exec(argument) ?? []
+    if (message !== undefined) return await this.#send(message, Number(turn))
+    if (argument !== '') this.#refuse('/edit needs the number of a turn and a message: /edit 1 Hello.')
+    else view.asked(await session.conversation.questions())
+    return undefined
+  }
+
+  async #take(input: TurnInput, insteadOf?: number): Promise<Typed | undefined> {
     const { session, input: typing, view } = this.#options
-    this.#note(await typing.run(async signal => await session.take(input, { signal, view })))
+    this.#note(await typing.run(async signal => await session.take(input, { signal, view }, insteadOf)))
     return await this.#settle()
   }
 
@@ -154,6 +167,13 @@ export class ChatLoop {
         return undefined
       case 'retry':
         return await this.#take({ retry: true })
+      case 'again':
+        return await this.#take({ again: true })
+      case 'edit':
+        return await this.#edit(command.argument)
+      case 'branch':
+        view.branched(await session.branch(command.argument))
+        return undefined
       case 'test':
         this.#writeTests(command.argument)
         return undefined

@@ -15,6 +15,8 @@ export interface ChatSessionOptions {
   readonly id: string
   readonly skills: SkillRuntime
   readonly agent: SkillAgent
+  /** Returns an id for a copy of the conversation. */
+  readonly createId: () => Promise<string>
 }
 
 export interface TurnContext {
@@ -89,12 +91,16 @@ export class ChatSession {
     return this.#conversation.session.ledger.entries().map(({ name }) => name)
   }
 
-  /** Runs one turn. */
-  async take(input: TurnInput, context: TurnContext): Promise<TurnOutcome> {
+  /**
+   * Runs one turn.
+   * @param insteadOf the number of a turn that is taken back first, with all later turns
+   */
+  async take(input: TurnInput, context: TurnContext, insteadOf?: number): Promise<TurnOutcome> {
     const { view, signal } = context
     this.#turns++
     if (typeof input === 'string') this.#last = { message: input, loaded: this.#listLoaded() }
     return await this.#attempt(context, async () => {
+      if (insteadOf !== undefined) await this.#conversation.takeBack(insteadOf)
       let isWaiting = false
       for await (const event of this.#conversation.stream(input, { signal })) {
         view.happened(event)
@@ -102,6 +108,15 @@ export class ChatSession {
       }
       return isWaiting ? 'waiting' : 'answered'
     })
+  }
+
+  /** Goes on in a copy, which gets a new id if none is given. Returns the id of the copy. */
+  async branch(id: string): Promise<string> {
+    const { createId } = this.#options
+    const original = this.#conversation
+    this.#conversation = await original.branch(id === '' ? await createId() : id)
+    original.close()
+    return this.#conversation.id
   }
 
   /** Replaces the messages by a summary. */
@@ -135,7 +150,8 @@ export class ChatSession {
 
   /** Reads the messages that another process appended. */
   async #openAgain(): Promise<string> {
-    const { agent, id } = this.#options
+    const { agent } = this.#options
+    const { id } = this.#conversation
     const before = this.#conversation.messages.length
     this.#conversation = await agent.open(id)
     const added = this.#conversation.messages.length - before

@@ -34,6 +34,10 @@ export interface ChatView {
   waiting(call: PendingCall, isAsked: boolean): void
   listed(skills: readonly ShownSkill[], generation: Generation): void
   explained(explanation: SkillExplanation): void
+  /** The questions of the conversation, in order. The first one is that of turn 1. */
+  asked(questions: readonly string[]): void
+  /** The chat goes on in a copy with this id. */
+  branched(id: string): void
   reloaded(before: Generation, after: Generation): void
   helped(skills: readonly ShownSkill[]): void
   /** Something that was typed has no effect, or has another effect than expected. */

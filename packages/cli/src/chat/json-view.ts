@@ -59,6 +59,14 @@ export class JsonView implements ChatView {
     printJsonLine({ kind: 'why', ...explanation })
   }
 
+  asked(questions: readonly string[]): void {
+    printJsonLine({ kind: 'questions', questions })
+  }
+
+  branched(id: string): void {
+    printJsonLine({ kind: 'branched', id })
+  }
+
   reloaded(before: Generation, after: Generation): void {
     printJsonLine({ kind: 'reloaded', previous: toGenerationId(before), generation: toGenerationId(after) })
   }

@@ -31,6 +31,7 @@ export interface TextViewOptions {
 }
 
 const DESCRIPTION_WIDTH = 60
+const QUESTION_WIDTH = 100
 
 /** Shows a chat as text. Prints the answer of the model as it arrives, and one line for everything else. */
 export class TextView implements ChatView {
@@ -124,6 +125,15 @@ export class TextView implements ChatView {
 
   explained(explanation: SkillExplanation): void {
     this.#options.printResult(formatSteps(explanation, this.#options.config))
+  }
+
+  asked(questions: readonly string[]): void {
+    const rows = questions.map((question, index) => [String(index + 1), shorten(question, QUESTION_WIDTH)])
+    this.#options.printResult(rows.length === 0 ? 'no questions yet' : formatTable(rows))
+  }
+
+  branched(id: string): void {
+    this.#options.print(`the chat goes on in the copy ${paint('bold', toTerminalLine(id))}`)
   }
 
   reloaded(before: Generation, after: Generation): void {

@@ -7,6 +7,7 @@ import { ChatSession } from '../chat/chat-session.ts'
 import type { ChatView } from '../chat/chat-view.ts'
 import { listInvocable } from '../chat/invocation.ts'
 import { JsonView } from '../chat/json-view.ts'
+import { openOwnTools } from '../chat/own-tools.ts'
 import {
   CHAT_TENANT,
   createConversationId,
@@ -60,7 +61,8 @@ export async function chat(config: Config, flags: ChatFlags, named?: string): Pr
   const { skills, store, agent } = await openAgent(config, { ...flags, isStored }, parts)
   const id = named ?? (await createConversationId(store))
   const stored = await store.read(CHAT_TENANT, id)
-  const session = await ChatSession.open({ id, skills, agent })
+  const createId = async (): Promise<string> => await createConversationId(store)
+  const session = await ChatSession.open({ id, skills, agent, createId })
   const { input, view } = openEnds(session, config, { ...flags, signal }, parts)
   parts.defer(skills.subscribe(update => view.updated(update, session.describeNext())))
   const repeated = toOptions({ model: flags.model, baseUrl: flags.baseUrl })
@@ -72,6 +74,10 @@ export async function chat(config: Config, flags: ChatFlags, named?: string): Pr
     model: config.model.model ?? 'offline',
     generation: session.reader.current,
   })
+  if (config.agent?.isNamed === false)
+    view.noted(
+      'the tools in "agent" of skillstoke.json are off, because a file of a project must not start programs; allow them with --config skillstoke.json',
+    )
   return await new ChatLoop({ session, skills, input, view }).run()
 }
 
@@ -95,6 +101,7 @@ async function openAgent(
   const store = parts.use(
     isStored ? await openConversationStore(findConversationFile(config)) : new MemoryConversationStore(),
   )
+  const tools = config.agent?.isNamed ? await openOwnTools(config.agent, parts) : undefined
   // Only folders are writable.
   const writer = write && config.roots.length > 0 ? skills.writer() : undefined
   if (writer !== undefined) await skills.addSource(bundledSkills())
@@ -102,7 +109,7 @@ async function openAgent(
     new SkillAgent({
       ...{ skills, model, store, tenant: CHAT_TENANT, reservedCommands: CHAT_COMMAND_NAMES },
       call: toCallSettings(confirm),
-      ...defined({ scope: config.scope, writer }),
+      ...defined({ scope: config.scope, writer, tools }),
     }),
   )
   return { skills, store, agent }

@@ -139,6 +139,8 @@ interface Issue {
   readonly message: string
   readonly keys?: readonly string[]
   readonly errors?: readonly (readonly Issue[])[]
+  /** Why the name of a field is invalid. */
+  readonly issues?: readonly Issue[]
 }
 
 function toFaults(issue: Issue, schema: Schema): Fault[] {
@@ -158,7 +160,8 @@ function toFaults(issue: Issue, schema: Schema): Fault[] {
   if (deepest !== undefined && deepest.path.length > 0)
     return toFaults({ ...deepest, path: [...issue.path, ...deepest.path] }, schema)
   const name = toName(issue.path)
-  const reason = `${issue.message.charAt(0).toLowerCase()}${issue.message.slice(1)}`
+  const message = issue.issues?.[0]?.message ?? issue.message
+  const reason = `${message.charAt(0).toLowerCase()}${message.slice(1)}`
   return [{ path: issue.path, reason: name === '' ? reason : `"${name}": ${reason}` }]
 }
 

@@ -40,6 +40,19 @@ const source = z.union(
   { error: `name exactly one of: ${SOURCE_KIND_NAMES.join(', ').replace(/, (\w+)$/, ' or $1')}` },
 ) as z.ZodType<ConfigSource>
 
+const mcpServer = z.union([
+  z.strictObject({
+    command: z.string().min(1).describe('Program that speaks MCP on standard input and output.'),
+    args: z.array(z.string()).optional(),
+    env: z.record(z.string(), z.string()).optional().describe('Environment variables of the program.'),
+  }),
+  z.strictObject({
+    url: z
+      .url({ protocol: /^https?$/, error: 'write an http URL' })
+      .describe('Server that speaks MCP over HTTP.'),
+  }),
+])
+
 /** The schema of `skillstoke.json`. The published JSON Schema is generated from this schema. */
 export const configSchema = z
   .strictObject({
@@ -114,6 +127,21 @@ export const configSchema = z
       })
       .optional()
       .describe('How strictly skills are read.'),
+    agent: z
+      .strictObject({
+        mcpServers: z
+          .record(
+            z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, 'a server name has 1 to 32 letters, digits, _ or -'),
+            mcpServer,
+          )
+          .optional()
+          .describe('MCP servers by name. The tools of a server get the names mcp__SERVER__TOOL.'),
+        tools: path
+          .optional()
+          .describe('Module, relative to this file, whose default export is an object of AI SDK tools.'),
+      })
+      .optional()
+      .describe('Tools of the model in "stoke chat", used only if --config names this file.'),
     server: z
       .strictObject({
         port: z

@@ -1,5 +1,5 @@
 import { homedir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
 import type { Severities } from '@skillstoke/author'
 import type { CatalogFormatName, Diagnostic, SkillScope, SourceReport } from '@skillstoke/core'
@@ -78,8 +78,18 @@ export interface Config {
   /** Whether scripts also run in a sandbox of the operating system. */
   readonly sandbox: SandboxMode
   readonly server: ServerConfig
+  /** Own tools of the agent. */
+  readonly agent?: AgentConfig
   readonly model: ModelConfig
   readonly isInteractive: boolean
+}
+
+/** Own tools of the agent, which start programs. */
+export interface AgentConfig extends NonNullable<ConfigFile['agent']> {
+  /** Folder of the configuration file. */
+  readonly folder: string
+  /** Whether the user named the configuration file. A file that comes with a project must not start programs. */
+  readonly isNamed: boolean
 }
 
 export interface ConfigFlags {
@@ -139,7 +149,8 @@ export async function resolveConfig(
   const content: ConfigFile = file?.content ?? {}
   const model = flags.model ?? environment['SKILLSTOKE_MODEL']
   const modelUrl = flags.baseUrl ?? environment['SKILLSTOKE_BASE_URL']
-  const apiKey = environment['SKILLSTOKE_API_KEY']
+  const keyName = modelUrl === undefined ? nameProviderKey(model) : 'SKILLSTOKE_API_KEY'
+  const apiKey = keyName && environment[keyName]
   const isTerminal = process.stdout.isTTY === true
   const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
   const scope = resolveScope(flags, content)
@@ -168,6 +179,9 @@ export async function resolveConfig(
     stateDirectory: findStateDirectory(flags, environment),
     options: repeatOptions(flags),
     ...defined({ file: file?.path, scope }),
+    ...(file?.content.agent && {
+      agent: { ...file.content.agent, folder: dirname(file.path), isNamed: namedFile !== undefined },
+    }),
     catalog: {
       maxTokens: flags.maxTokens ?? content.catalog?.maxTokens ?? DEFAULT_CATALOG.maxTokens,
       format: flags.format ?? content.catalog?.format ?? DEFAULT_CATALOG.format,
@@ -180,6 +194,12 @@ export async function resolveConfig(
     model: defined({ model, baseUrl: modelUrl, apiKey }),
     isInteractive: isTerminal && process.stdin.isTTY === true && !environment['CI'],
   }
+}
+
+/** Returns the variable with the key of the provider that serves a model. */
+function nameProviderKey(model = ''): string | undefined {
+  if (model.startsWith('anthropic/')) return 'ANTHROPIC_API_KEY'
+  return model.startsWith('openai/') ? 'OPENAI_API_KEY' : undefined
 }
 
 /** Returns the options that name the same skills again. */

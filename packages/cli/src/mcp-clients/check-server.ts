@@ -62,9 +62,14 @@ export async function checkServer(
 
 type AnyTransport = Parameters<Client['connect']>[0]
 
-async function createTransport(
+/**
+ * Creates the transport to a server, and a function that returns what the server wrote to standard error.
+ * @param cwd the working directory of a program. The default is that of this process
+ */
+export async function createTransport(
   server: ServerEntry,
   environment: NodeJS.ProcessEnv,
+  cwd?: string,
 ): Promise<{ transport: AnyTransport; readErrors: () => string }> {
   if (server.kind === 'http') {
     const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
@@ -81,7 +86,8 @@ async function createTransport(
   const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio')
   const { command, args, env: own } = server
   const env = defined({ ...environment, ...own }) as Record<string, string>
-  const transport = new StdioClientTransport({ command, args: [...args], env, stderr: 'pipe' })
+  const parameters = { command, args: [...args], env, ...defined({ cwd }) }
+  const transport = new StdioClientTransport({ ...parameters, stderr: 'pipe' })
   let errors = ''
   transport.stderr?.on('data', (data: Buffer) => (errors = `${errors}${data.toString()}`.slice(-MAX_STDERR)))
   return { transport, readErrors: () => errors }
