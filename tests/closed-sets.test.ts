@@ -63,7 +63,7 @@ describe('a catalog format that is added only to CATALOG_FORMATS', () => {
     expect(result).toEqual({
       text: 'maps pdf',
       refused: expect.stringContaining(
-        'catalog.format is "html"; use one of "names-only", "agentskills-xml"',
+        'catalog.format is "html"; use one of "names-only", "agentskills-tool-xml"',
       ),
     })
   })
