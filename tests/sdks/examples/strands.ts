@@ -18,6 +18,7 @@ export async function main(folder: string, sessions: string, question: string): 
     systemPrompt: 'You help.',
     plugins: [live], // adds the catalog, the skill tools, and a notice before each model call after a change
     sessionManager: new sdk.SessionManager({ sessionId: 'chat-1', storage }),
+    conversationManager: new sdk.SummarizingConversationManager(), // the default drops messages after each turn
     printer: false,
   })
   return String(await agent.invoke(question))
