@@ -75,10 +75,19 @@ const SESSION_ROOMS = ['activation', 'catalog', 'reader', 'session', 'tool'].map
 /** The example that `tests/sdks/nextjs.test.ts` builds. It is no workspace, so that `npm ci` does not install Next.js. */
 const NEXT = 'examples/nextjs-chat'
 
+/** The adapters, and the pages and the offline model that `tests/sdks/pages.test.ts` uses. */
+const WITH_SDKS = [
+  'packages/adapters',
+  'packages/agent',
+  'packages/cli/src/server',
+  'docs/sdks',
+  'tests/sdks',
+]
+
 /** Steps that the gate leaves out. */
 const leftOut = {
   endurance: !IS_CI,
-  sdks: !touches('packages/adapters', 'packages/agent', ...SESSION_ROOMS, 'tests/sdks', NEXT, ...MANIFESTS),
+  sdks: !touches(...WITH_SDKS, ...SESSION_ROOMS, NEXT, ...MANIFESTS),
   'Node 22': !touches('packages/cli', 'packages/core', 'packages/scripts', 'tests/scripts', ...MANIFESTS),
   packed: !published.some(hasNewPackage),
   // The pages of the API are made from the declarations of the packages.

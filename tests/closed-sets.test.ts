@@ -63,7 +63,7 @@ describe('a catalog format that is added only to CATALOG_FORMATS', () => {
     expect(result).toEqual({
       text: 'maps pdf',
       refused: expect.stringContaining(
-        'catalog.format is "html"; use one of "names-only", "agentskills-xml"',
+        'catalog.format is "html"; use one of "names-only", "agentskills-tool-xml"',
       ),
     })
   })
@@ -189,6 +189,21 @@ test.each<[string, readonly string[]]>([
   const row = page.split('\n').find(line => line.startsWith('| ') && line.split(' | ')[1]?.startsWith(option))
   const listed = [...(row?.split(' | ')[2]?.matchAll(/`([a-z-]+)`/g) ?? [])].map(([, value]) => value)
   expect(new Set(listed)).toEqual(new Set(values))
+})
+
+test('docs/reference-agent.md lists every event of a turn, with its fields', () => {
+  const source = readFileSync('packages/agent/src/agent-event.ts', 'utf8')
+  const [, union = ''] = /type AgentEvent =\n(.*?)\n\n/s.exec(source) ?? []
+  const page = readFileSync('docs/reference-agent.md', 'utf8')
+  const events = union.split("kind: '").slice(1)
+  expect(events.length).toBeGreaterThan(9)
+  for (const event of events) {
+    const [kind = '', ...fields] =
+      event.replaceAll(/\/\*\*.*?\*\//gs, '').match(/^[a-z-]+|(?<=readonly )\w+(?=:)/g) ?? []
+    const row = page.split('\n').find(line => line.split(' | ')[0]?.includes(`\`${kind}\``))
+    expect([kind, fields.filter(field => row?.includes(`\`${field}\``) !== true)]).toEqual([kind, []])
+    expect(row).toContain(' | ')
+  }
 })
 
 test('docs/policies.md and ARCHITECTURE.md state the default settle windows', () => {

@@ -71,6 +71,7 @@ describe('access to the dev server', () => {
     '/api/sessions',
     '/api/events',
     '/mcp',
+    '/api/v1/chat/completions',
     '/api/unknown',
   ])('access is refused without the token: %s', async path => {
     const wrong = [

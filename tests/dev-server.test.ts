@@ -67,6 +67,29 @@ describe('the API', () => {
     })
   })
 
+  test('the Chat Completions API answers with the offline model, and names the wrong field of a request', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    const ask = async (...messages: readonly object[]): Promise<unknown> => {
+      const response = await fetch(`${dev.url}/api/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${dev.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'gpt-6-mini', messages }),
+      })
+      return await response.json()
+    }
+    const catalog = '<skill>\n<name>refund</name>\n<description>Refunds.</description>\n</skill>\n'
+    const system = { role: 'system', content: catalog.padEnd(20_000) }
+    const content = 'I see the skills refund and no tools; none fits the question.'
+    expect(await ask(system, { role: 'user', content: [{ type: 'text', text: 'Hello.' }] })).toMatchObject({
+      choices: [{ message: { role: 'assistant', content }, finish_reason: 'stop' }],
+    })
+    expect(await ask({ role: 'bot', content: 'Hello.' })).toMatchObject({
+      error: { code: 'INVALID_REQUEST', message: expect.stringMatching(/^messages\.0\.role: /) },
+    })
+  })
+
   test('a reload reads the sources again and reports the changes, if any', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()

@@ -57,7 +57,7 @@ test('list, status, show, budget and dev agree on what a model sees, and hidden 
     state: folder.at('state'),
     args: ['--no-agent'],
   })
-  expect(dev.output()).toContain(`  ${line}\n`)
+  expect(dev.output()).toContain(`  62 skills, 1 broken; ${line}\n`)
   expect(dev.output()).toMatch(/hide +\w{8} +hidden, \d+ in the body/)
   const served = stoke<Listed & { from: unknown }>(['list', '--json', ...place]).json
   expect(served.from).toMatchObject({ kind: 'dev' })

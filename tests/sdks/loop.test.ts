@@ -7,6 +7,7 @@ import {
 } from '@skillstoke/adapters/loop'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import type OpenAI from 'openai'
+import { toResponseInputItems } from 'openai/lib/responses/ResponseInputItems'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { cloudflareSkillsHarness } from './cloudflare-skills.ts'
 import { main } from './examples/loop.ts'
@@ -291,6 +292,26 @@ describe('a conversation', () => {
       type: 'message',
       content: [{ type: 'output_text', text: 'Hello.', annotations: [] }],
     })
+  })
+
+  test('begins with a history of the Responses API that the host stored', async () => {
+    type Item = OpenAI.Responses.ResponseInputItem
+    const stored: Parameters<typeof toResponseInputItems>[0] = [
+      { role: 'user', content: 'The first question.' },
+      JSON.parse(
+        '{"type":"function_call","id":"f1","call_id":"c1","name":"look","arguments":"{}","parsed_arguments":{},"created_by":"a"}',
+      ) as Item,
+      { type: 'function_call_output', call_id: 'c1', output: 'Looked.' },
+    ]
+    const chat = openaiResponsesLoop<Item>(skills, { id: 'chat-1' })
+    await chat.compact(toResponseInputItems(stored))
+    const turn = await chat.turn('Go on.')
+    expect((await turn.request()).input).toEqual([
+      { role: 'user', content: 'The first question.' },
+      { type: 'function_call', id: 'f1', call_id: 'c1', name: 'look', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c1', output: 'Looked.' },
+      { role: 'user', content: 'Go on.' },
+    ])
   })
 
   test('does not see the skills of another conversation', async () => {

@@ -14,10 +14,11 @@ export async function main(folder: string, sessions: string, question: string): 
   using live = strands(skills, { sdk, id: 'chat-1' })
 
   const agent = new sdk.Agent({
-    model: new OpenAIModel({ ...model, clientConfig }),
+    model: new OpenAIModel({ api: 'chat', ...model, clientConfig }),
     systemPrompt: 'You help.',
     plugins: [live], // adds the catalog, the skill tools, and a notice before each model call after a change
     sessionManager: new sdk.SessionManager({ sessionId: 'chat-1', storage }),
+    conversationManager: new sdk.SummarizingConversationManager(), // the default drops messages after each turn
     printer: false,
   })
   return String(await agent.invoke(question))

@@ -12,7 +12,7 @@ import type { SkillToCheck } from './checked-skill.ts'
  * import { countTextEntry } from '@skillstoke/author/internal'
  *
  * const bytes = new TextEncoder().encode('---\nname: pdf\ndescription: Fills in forms.\n---\n')
- * console.log(countTextEntry({ path: '/skills/pdf/SKILL.md', bytes }, text => text.length)) // prints 119
+ * console.log(countTextEntry({ path: '/skills/pdf/SKILL.md', bytes }, text => text.length)) // prints 77
  * ```
  */
 export function countTextEntry(

@@ -22,6 +22,7 @@ import { createChatRoutes } from './chat-routes.ts'
 import { streamEvents } from './event-stream.ts'
 import { createFleetRoutes } from './fleet-routes.ts'
 import type { LiveState } from './live-state.ts'
+import { createModelRoutes } from './model-routes.ts'
 import type { Playground } from './playground.ts'
 import type { RequestGuard } from './request-guard.ts'
 import { createReviewRoutes } from './review-routes.ts'
@@ -101,6 +102,7 @@ export function createApi(options: ApiOptions) {
     .route('/', createFleetRoutes(skills))
     .route('/', createChatRoutes(options))
     .route('/', createTestRoutes(options))
+    .route('/', createModelRoutes())
 
     .post('/reload', body(z.object({})), async context => reply(context, await state.reload()))
     .get('/events', createEventRoute(options))

@@ -27,7 +27,7 @@ const newSkill = z.strictObject({ name: z.string().max(100), description: z.stri
 const place = z.strictObject({ skill: skillName, line: z.number().int().min(1) })
 
 /** The routes whose bodies contain the text of a skill. */
-export const LARGE_BODIES: readonly string[] = ['/api/check', '/api/save']
+export const LARGE_BODIES: readonly string[] = ['/api/check', '/api/save', '/api/v1/chat/completions']
 /** UTF-8 needs at most three bytes for a character, and a save sends two texts. */
 export const MAX_LARGE_BODY: number = 6 * MAX_TEXT + 10_000
 
