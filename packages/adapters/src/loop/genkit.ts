@@ -1,34 +1,20 @@
-import type { LoopTool } from './tools.ts'
 import type { LoopFormat } from './turn.ts'
 
 /** The arguments of `ai.generate()` that a turn needs. Pass each tool through `ai.dynamicTool()`. */
 export interface GenkitRequest<Message> {
   system: string
   messages: Message[]
-  tools: GenkitTool[]
+  tools: { name: string; description: string; inputJsonSchema: Record<string, unknown> }[]
   /** Genkit returns tool calls instead of running them, so a notice can follow their results. */
   returnToolRequests: true
-}
-
-/** The argument of `ai.dynamicTool()`. */
-interface GenkitTool {
-  name: string
-  description: string
-  inputJsonSchema: Record<string, unknown>
 }
 
 /** A `GenerateResponse`, or the part of one that the loop uses. */
 export interface GenkitAnswer {
   readonly message?: { toJSON(): object } | undefined
-  readonly toolRequests: readonly { readonly toolRequest: GenkitCall }[]
+  /** Some model plugins give calls no `ref`, and match results by name and order. */
+  readonly toolRequests: { toolRequest: { name: string; ref?: string | undefined; input?: unknown } }[]
   readonly finishReason: string
-}
-
-/** A tool call. Some model plugins give calls no `ref`, and match results by name and order. */
-interface GenkitCall {
-  readonly name: string
-  readonly ref?: string | undefined
-  readonly input?: unknown
 }
 
 /** Creates the format of `ai.generate()` of Genkit. */
@@ -37,29 +23,25 @@ export function createGenkitFormat<Message>(): LoopFormat<Message, GenkitRequest
     toUserMessage: text => ({ role: 'user', content: [{ text }] }) as Message,
     append: (history, messages) => [...history, ...messages],
     endsInAnswer: () => false,
-    toRequest: (system, messages, { list }) => ({
-      system,
-      messages: [...messages],
-      tools: list.map(toGenkitTool),
-      returnToolRequests: true,
-    }),
-    read: ({ message, toolRequests, finishReason }) => ({
-      messages: message === undefined ? [] : [message.toJSON() as Message],
-      calls: toolRequests.map(({ toolRequest: { name, ref = '', input } }) => ({
-        ...{ id: ref, name, input },
-        // Model plugins complete or clear an input that was cut off, so the call would run with a wrong input.
-        ...(finishReason === 'length' && { fault: 'the answer was cut off, so the call did not run' }),
-      })),
-    }),
-    toResults: outcomes => {
-      const content = outcomes.map(({ id, name, content: output }) => ({
-        toolResponse: { name, ...(id !== '' && { ref: id }), output },
-      }))
+    toRequest: (system, history, { list }) => {
+      const tools = list.map(({ name, description = '', inputSchema }) => {
+        return { name, description, inputJsonSchema: { ...inputSchema } }
+      })
+      return { system, messages: [...history], tools, returnToolRequests: true }
+    },
+    read({ message, toolRequests, finishReason }) {
+      // Model plugins complete or clear an input that was cut off, so the call would run with a wrong input.
+      const cut = finishReason === 'length' && { fault: 'the answer was cut off, so the call did not run' }
+      const calls = toolRequests.map(({ toolRequest: { name, ref = '', input } }) => {
+        return { id: ref, name, input, ...cut }
+      })
+      return { messages: message === undefined ? [] : [message.toJSON() as Message], calls }
+    },
+    toResults(outcomes) {
+      const content = outcomes.map(({ id, name, content: output }) => {
+        return { toolResponse: { name, ...(id !== '' && { ref: id }), output } }
+      })
       return content.length === 0 ? [] : [{ role: 'tool', content } as Message]
     },
   }
-}
-
-function toGenkitTool({ name, description = '', inputSchema }: LoopTool): GenkitTool {
-  return { name, description, inputJsonSchema: { ...inputSchema } }
 }
