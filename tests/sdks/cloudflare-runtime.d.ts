@@ -5,6 +5,7 @@ declare module 'cloudflare:workers' {
   export class DurableObject<Env = unknown> {
     protected readonly ctx: { readonly storage: Storage }
     protected readonly env: Env
+    constructor(ctx: { readonly storage: Storage }, env: Env)
   }
 
   interface Storage {
