@@ -49,7 +49,7 @@ export default {
           ...['dev-server', 'troubleshooting'].map(item),
         ],
       },
-      { text: 'Agent SDKs', items: [item('agent-sdks'), ...itemsOf('sdks')] },
+      { text: 'Agent SDKs', items: [...['agent-sdks', 'overlap-and-forks'].map(item), ...itemsOf('sdks')] },
       {
         text: 'Embed in an agent',
         items: [

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAI as createOpenAI3 } from '@ai-sdk/openai-3'
 import { type AiSdkState, aiSdk } from '@skillstoke/adapters/ai-sdk'
+import type { SkillSession } from '@skillstoke/core'
 import type { ModelMessage } from 'ai'
 import * as sdk7 from 'ai'
 import * as sdk6 from 'ai-6'
@@ -18,10 +19,13 @@ export const aiSdk6Harness: Harness = createHarness(
   createOpenAI3 as unknown as typeof createOpenAI,
 )
 
-function createHarness(
+/** Creates the harness of one version of the SDK, or of another function in place of `generateText`. */
+export function createHarness(
   name: string,
   { generateText, stepCountIs, tool }: typeof sdk7,
   createProvider: typeof createOpenAI,
+  /** Returns tools that replace those of the adapter. */
+  replaceTools: (session: SkillSession) => sdk7.ToolSet = () => ({}),
 ): Harness {
   return { name, limits: { overlap: ONE_TURN }, open }
 
@@ -50,7 +54,8 @@ function createHarness(
     const say = async (to: typeof chat, text: string, abortSignal?: AbortSignal): Promise<void> => {
       const call = await to.turn(text, { tools })
       const settings = { stopWhen: stepCountIs(9), maxRetries: 0, ...(abortSignal && { abortSignal }) }
-      await to.keep(await generateText({ model, ...call, ...settings }))
+      const allTools = { ...call.tools, ...replaceTools(to.session) }
+      await to.keep(await generateText({ model, ...call, ...settings, tools: allTools }))
       writeFileSync(file, JSON.stringify(to.state()))
     }
     return {

@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk'
-import { type AnthropicLoopOptions, anthropicLoop, followToolRunner } from '@skillstoke/adapters/loop'
+import { anthropicLoop, followToolRunner } from '@skillstoke/adapters/loop'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createAnthropic, toLoopTool } from './loop.ts'
@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterEach(async () => await world[Symbol.asyncDispose]())
 
-function open(options: Partial<AnthropicLoopOptions<Message>> = {}): Chat {
+function open(options: Partial<Parameters<typeof anthropicLoop<Message>>[1]> = {}): Chat {
   const all = { id: 'chat-1', instructions: 'You help.', tools: [toLoopTool(world.edit)], ...options }
   return anthropicLoop<Message>(skills, all)
 }

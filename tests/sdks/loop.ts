@@ -1,8 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import Anthropic from '@anthropic-ai/sdk'
+import { openAICompatible } from '@genkit-ai/compat-oai'
 import {
   anthropicLoop,
   followToolRunner,
+  genkitLoop,
   type LoopConversation,
   type LoopOptions,
   type LoopState,
@@ -12,6 +14,7 @@ import {
   openaiResponsesLoop,
 } from '@skillstoke/adapters/loop'
 import type { SkillRuntime } from '@skillstoke/core'
+import { type Genkit, genkit, type MessageData } from 'genkit'
 import OpenAI from 'openai'
 import { type Harness, ONE_TURN } from './harness.ts'
 import type { HostTool, World } from './world.ts'
@@ -79,6 +82,27 @@ export const toolRunnerHarness: Harness = createHarness({
     for await (const stream of followToolRunner(turn, runner)) await stream.finalMessage()
   },
 })
+
+export const genkitHarness: Harness = createHarness({
+  name: 'genkit 1.42',
+  open: genkitLoop<MessageData>,
+  async run(world, turn, context) {
+    const ai = createGenkit(world)
+    const { signal } = context
+    const settings = { model: `provider/${MODEL}`, ...(signal && { abortSignal: signal }) }
+    for (;;) {
+      const { tools, ...request } = await turn.request()
+      const dynamicTools = tools.map(tool => ai.dynamicTool(tool))
+      const answer = await ai.generate({ ...settings, ...request, tools: dynamicTools })
+      if (!(await turn.answer(answer, context))) return
+    }
+  },
+})
+
+export function createGenkit({ server }: World): Genkit {
+  const options = { baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 }
+  return genkit({ plugins: [openAICompatible({ name: 'provider', ...options })] })
+}
 
 export function createOpenai({ server }: World): OpenAI {
   return new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 })

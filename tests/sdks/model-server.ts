@@ -29,6 +29,8 @@ export class ModelServer implements AsyncDisposable {
   /** The requests of the agent. Requests without tools are in `asides`. */
   readonly requests: ModelRequest[] = []
   readonly asides: ModelRequest[] = []
+  /** Runs after a request was recorded and before it is answered. */
+  beforeAnswer: () => Promise<void> = () => Promise.resolve()
   readonly #script: Reply[] = []
   readonly #waiting: (() => void)[] = []
   readonly #server = createServer((request, response) => void this.#answer(request, response))
@@ -76,6 +78,7 @@ export class ModelServer implements AsyncDisposable {
     const isAside = (body['tools'] ?? []).length === 0
     ;(isAside ? this.asides : this.requests).push(recorded)
     for (const resolve of this.#waiting.splice(0)) resolve()
+    await this.beforeAnswer()
     const scripted = isAside ? undefined : this.#script.shift()
     const reply: Reply = scripted ?? { kind: 'text', text: isAside ? 'A summary.' : 'Done.' }
     if (reply.kind === 'hold') return

@@ -1,4 +1,4 @@
-// `@skillstoke/adapters/loop`: live skills in your own loop over the plain clients of OpenAI and Anthropic.
+// `@skillstoke/adapters/loop`: live skills in your own loop over the plain clients of OpenAI and Anthropic, and over Genkit.
 
 import type { SkillRuntime } from '@skillstoke/core'
 import { checkOptions, oneOf } from '@skillstoke/core/internal'
@@ -11,6 +11,7 @@ import {
   createAnthropicFormat,
 } from './loop/anthropic.ts'
 import { LoopConversation, type LoopOptions } from './loop/conversation.ts'
+import { createGenkitFormat, type GenkitAnswer, type GenkitRequest } from './loop/genkit.ts'
 import {
   createChatFormat,
   createResponsesFormat,
@@ -31,7 +32,7 @@ export type {
 export type { LoopTool } from './loop/tools.ts'
 export type { LoopTurn } from './loop/turn.ts'
 
-export interface AnthropicLoopOptions<Message> extends LoopOptions<Message> {
+interface AnthropicLoopOptions<Message> extends LoopOptions<Message> {
   /** How long the API keeps a cached prefix after its last use. @default '5m' */
   readonly cacheTtl?: CacheTtl
 }
@@ -115,4 +116,29 @@ export function anthropicLoop<Message extends AnthropicMessage = AnthropicMessag
 ): LoopConversation<Message, AnthropicRequest<Message>, AnthropicAnswer> {
   checkOptions('anthropicLoop()', { cacheTtl }, { cacheTtl: oneOf(CACHE_TTLS) })
   return LoopConversation.open(skills, options, createAnthropicFormat<Message>(cacheTtl))
+}
+
+/**
+ * Opens a conversation with live skills for `ai.generate()` of Genkit. Your loop runs between the model calls, so pass
+ * the tools of each request through `ai.dynamicTool()`. Pass `MessageData` of Genkit as type argument.
+ * @throws {SkillError} INVALID_OPTION, DUPLICATE_SESSION, CLOSED
+ *
+ * @example
+ * ```ts
+ * import { createSkillRuntime } from '@skillstoke/core'
+ * import { genkitLoop } from '@skillstoke/adapters/loop'
+ * import { directory } from '@skillstoke/core/node'
+ *
+ * await using skills = await createSkillRuntime({ sources: [directory('./skills')] })
+ * using chat = genkitLoop(skills, { id: 'chat-1', instructions: 'You help.' })
+ * const turn = await chat.turn('Hello.')
+ * const { messages, returnToolRequests } = await turn.request() // arguments of ai.generate()
+ * console.log(messages.length, returnToolRequests) // prints 1 true
+ * ```
+ */
+export function genkitLoop<Message = object>(
+  skills: SkillRuntime,
+  options: LoopOptions<Message>,
+): LoopConversation<Message, GenkitRequest<Message>, GenkitAnswer> {
+  return LoopConversation.open(skills, options, createGenkitFormat<Message>())
 }

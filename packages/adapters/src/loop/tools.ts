@@ -39,6 +39,7 @@ export interface LoopCall {
 /** The result of a tool call, in the form that all model APIs accept. */
 export interface LoopOutcome {
   readonly id: string
+  readonly name: string
   readonly content: string | readonly LoopContentBlock[]
   readonly isError: boolean
 }
@@ -77,14 +78,14 @@ export class LoopTools {
     const { id, name, input, fault } = call
     context.signal?.throwIfAborted()
     const refusal = fault ?? this.describeUnknown(name) ?? this.#session.checkTool(name, input)
-    if (refusal !== undefined) return { id, content: refusal, isError: true }
+    if (refusal !== undefined) return { id, name, content: refusal, isError: true }
     try {
       const output = await this.#find(name)?.execute(input as never, { ...context, callId: id })
-      return { id, ...toOutcome(output ?? '') }
+      return { id, name, ...toOutcome(output ?? '') }
     } catch (thrown) {
       context.signal?.throwIfAborted()
       const content = `the tool ${quote(name)} failed: ${toMessage(thrown)}`
-      return { id, content, isError: true }
+      return { id, name, content, isError: true }
     }
   }
 
@@ -102,7 +103,7 @@ export class LoopTools {
   }
 }
 
-function toOutcome(output: LoopToolOutput): Omit<LoopOutcome, 'id'> {
+function toOutcome(output: LoopToolOutput): Omit<LoopOutcome, 'id' | 'name'> {
   if (typeof output === 'string' || !('text' in output)) return { content: output, isError: false }
   return { content: output.text, isError: output.isError ?? false }
 }

@@ -4,6 +4,7 @@ export const AGENT_SDKS: readonly AgentSdk[] = [
   { id: 'langchain', name: 'LangChain', packages: ['langchain', 'deepagents'], tested: '1.5' },
   { id: 'strands', name: 'Strands Agents', packages: ['@strands-agents/sdk'], tested: '1.19' },
   { id: 'pi', name: 'pi', packages: ['@earendil-works/pi-agent-core'], tested: '1.5' },
+  { id: 'genkit', name: 'Genkit', packages: ['genkit'], tested: '1.42' },
   {
     id: 'claude-agent-sdk',
     name: 'Claude Agent SDK',
@@ -18,7 +19,7 @@ export const AGENT_SDKS: readonly AgentSdk[] = [
 
 /** An agent SDK with an adapter. */
 export interface AgentSdk {
-  /** The name of the adapter: the entry point `@skillstoke/adapters/<id>`, and the page `docs/sdks/<id>.md`. */
+  /** The name of the page `docs/sdks/<id>.md` and of its program. */
   readonly id: string
   readonly name: string
   /** The npm packages that show that a project uses this SDK. */
