@@ -49,7 +49,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a team', () => {
       args: [
         // The catalog has no room for some of the skills.
         '--config',
-        folder.write('skillstoke.json', '{"catalog": {"maxTokens": 1900}}'),
+        folder.write('skillstoke.json', '{"catalog": {"maxTokens": 1400}}'),
         '--source',
         `file://${team}`,
         '--root',

@@ -98,6 +98,7 @@ describe.skipIf(CHROMIUM === undefined)('the page and a text that changes', () =
     const editor = page.getByRole('textbox', { name: 'SKILL.md of fixed' })
     await editor.press('Control+Home')
     await page.keyboard.press('ArrowDown')
+    await page.getByRole('button', { name: 'Fix', exact: true }).waitFor()
     const held = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<void>()
     await page.route('**/api/check', async route => {

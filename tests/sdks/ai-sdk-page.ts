@@ -42,7 +42,8 @@ class Page {
     const own = { edit: tool({ description, inputSchema: z.object({}), execute: run }) }
     const id = `${this.#messages.length}`
     const ui: UIMessage[] = [...copy(this.#messages), { id, role: 'user', parts: [{ type: 'text', text }] }]
-    const tools = { ...own, ...toAiTools(this.#chat.session.tools) }
+    const { session } = this.#chat
+    const tools = { ...own, ...toAiTools([...session.tools, ...session.commandTools()]) }
     const messages = await convertToModelMessages(ui, { tools, ignoreIncompleteToolCalls: true })
     const steering = experimental_createSteering()
     const call = await this.#chat.ui(messages, { tools: own, steering })

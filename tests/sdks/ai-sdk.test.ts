@@ -290,10 +290,31 @@ describe('aiSdk()', () => {
     world.server.play({ kind: 'status', status: 400 }, DONE)
     const settings = { model: createModel(), maxRetries: 0 }
     await expect(generateText({ ...settings, ...(await chat.turn('The question.')) })).rejects.toThrow()
-    await chat.keep(undefined, { partial: true })
+    expect(await chat.keep(undefined, { partial: true })).toBe(false)
     expect(chat.messages).toEqual([])
     await chat.keep(await generateText({ ...settings, ...(await chat.turn('The question.')) }))
     expect(lastText().split('added: maps')).toHaveLength(2)
+    const { messages } = chat
+    await chat.turn('A question before the first step.')
+    expect(await chat.keep(undefined, { partial: true })).toBe(false)
+    expect(chat.messages).toBe(messages)
+  })
+
+  test('a command of a skill does not replace a tool of the host with the same name', async () => {
+    const command = `import { defineCommand } from 'skillstoke/command'
+      export const tell = defineCommand({ name: 'tell', description: 'Tells.', run: () => 'Of the skill.' })`
+    world.folder.write('refund/scripts/tell.js', command)
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1', commandTools: true })
+    const refund__tell = tool({ inputSchema: z.object({}), execute: () => 'Of the host.' })
+    const settings = { model: createModel(), stopWhen: stepCountIs(5), maxRetries: 0 }
+    world.server.play(LOAD, DONE, { kind: 'call', name: 'refund__tell', input: {} }, DONE)
+    for (const question of ['Load.', 'Tell.']) {
+      const call = await chat.turn(question, { tools: { refund__tell } })
+      await chat.keep(await generateText({ ...settings, ...call }))
+    }
+    expect(lastText()).toContain('Of the host.')
+    expect(lastText()).not.toContain('Of the skill.')
   })
 
   test('a turn that is not kept is not in state(), even after a compaction', async () => {

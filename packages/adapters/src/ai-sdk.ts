@@ -2,14 +2,20 @@
 
 // `@skillstoke/adapters/ai-sdk`: live skills in agents of the AI SDK, versions 6 and 7.
 
-import { type RebaseOptions, type SessionState, SkillError, type SkillRuntime } from '@skillstoke/core'
+import {
+  type RebaseOptions,
+  type SessionState,
+  SkillError,
+  type SkillRuntime,
+  type ToolDefinition,
+} from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import { type CacheBreakpoint, withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { PageHistory, type PagePart } from './ai-sdk/page-history.ts'
 import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
 import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
 import { LiveChat, type LiveChildOptions, LiveConversation, type LiveOptions } from './live-conversation.ts'
-import { assertNoClash } from './skill-tools.ts'
+import { assertNoClash, withoutNames } from './skill-tools.ts'
 import { noteAnswers } from './told-history.ts'
 
 export { AiSdkAgent } from './ai-sdk/agent.ts'
@@ -110,7 +116,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   readonly #live: LiveConversation
   readonly #skillTools: Readonly<Record<string, AiTool>>
   /** The commands of loaded skills, which stay the same within a turn. */
-  #commandTools: Readonly<Record<string, AiTool>> | undefined
+  #commandTools: readonly ToolDefinition[] | undefined
   #messages: readonly Message[]
   /** Present after the first call of `ui()`. */
   #page: PageHistory | undefined
@@ -180,7 +186,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
       tools: {
         ...withGate(own, this.session),
         ...this.#skillTools,
-        ...this.#commandTools,
+        ...toAiTools(withoutNames(this.#commandTools, Object.keys(own))),
       } as unknown as Tools,
       providerOptions: withCacheBreakpoint(providerOptions),
     }
@@ -243,14 +249,15 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   /**
    * Adds a finished turn to the history, with its notices. For a stream, waits until the stream ends. With `partial`,
    * keeps the finished steps of a turn that failed or was stopped, so that their tools do not run again; a turn without
-   * a finished step is dropped. Pass `undefined` if `generateText` or `generate()` rejected.
+   * a finished step is dropped, and the promise resolves to false. Pass `undefined` if `generateText` or `generate()`
+   * rejected.
    * @throws the error of the model call that failed
    * @throws {SkillError} CLOSED when no turn is open, or the result belongs to another turn; IO_FAILED when a later step
    * of a stream was aborted. The turn is then dropped
    */
-  async keep(result: AiResult | undefined, options: { readonly partial: true }): Promise<void>
+  async keep(result: AiResult | undefined, options: { readonly partial: true }): Promise<boolean>
   async keep(result: AiResult): Promise<void>
-  async keep(result: AiResult | undefined, options?: { readonly partial: true }): Promise<void> {
+  async keep(result: AiResult | undefined, options?: { readonly partial: true }): Promise<unknown> {
     const turn = this.#turn
     if (turn === undefined)
       throw new SkillError('CLOSED', 'there is no open turn; call turn() before each call of the model')
@@ -260,9 +267,12 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
         : await turn.finish(result)
     this.#assertOpen(turn)
     this.#turn = undefined
-    if (kept === undefined) return this.#live.dropTurn()
-    this.#messages = kept.messages
-    this.#live.keepTurn(kept.state)
+    if (kept === undefined) this.#live.dropTurn()
+    else {
+      this.#messages = kept.messages
+      this.#live.keepTurn(kept.state)
+    }
+    return options && kept !== undefined
   }
 
   /**
@@ -296,7 +306,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
 
   /** Reads the commands at the start of a turn. A process that continues a turn reads them, too. */
   #readCommands(isNew: boolean): void {
-    if (isNew || this.#commandTools === undefined) this.#commandTools = toAiTools(this.session.commandTools())
+    if (isNew || this.#commandTools === undefined) this.#commandTools = this.session.commandTools()
   }
 
   /** Returns messages as they are, and a text as a message of the user. */

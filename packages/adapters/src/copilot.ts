@@ -175,7 +175,7 @@ export function copilot(
 ): CopilotAgent {
   if ((options.delivery as DeliveryMode | undefined) === 'rebuild')
     throw new SkillError('INVALID_OPTION', 'delivery is "rebuild"; use "append", "silent" or "pinned"')
-  if ('commandTools' in options)
+  if ((options as Partial<LiveOptions>).commandTools === true)
     throw new SkillError(
       'INVALID_OPTION',
       'commandTools is not possible: the tools of a session never change',

@@ -19,7 +19,7 @@ import {
   type LangChainWrapper,
   toLangChainTools,
 } from './langchain/tools.ts'
-import { assertNoClash } from './skill-tools.ts'
+import { assertNoClash, withoutNames } from './skill-tools.ts'
 
 /** The part of Zod's `z` that the adapter uses. */
 interface LangChainZod {
@@ -119,8 +119,9 @@ export function langchain<Tool>(
     )
     const wrapToolCall: LangChainWrapper<LangChainToolRequest> = async (request, handler) => {
       const { state, thread, step } = await enter(request.state, request.runtime)
-      const command = thread.commands.find(({ name }) => name === request.toolCall.name)
-      const call = command === undefined ? request : { ...request, tool: toCommandTool(command) }
+      const isOwn = request.tool === undefined
+      const command = isOwn && thread.commands.find(({ name }) => name === request.toolCall.name)
+      const call = command ? { ...request, tool: toCommandTool(command) } : request
       return await gateCall(call, handler, await thread.checkTool(state, step, request.toolCall), tool)
     }
     const toCommandTool = (definition: ToolDefinition): object =>
@@ -143,7 +144,8 @@ export function langchain<Tool>(
         const { state, thread, step } = await enter(request.state, request.runtime)
         assertNoClash(thread.session, namesOf(request.tools, tools))
         const text = await thread.system(state, messages, step)
-        const all = { ...request, tools: [...request.tools, ...thread.commands.map(toCommandTool)] }
+        const commands = withoutNames(thread.commands, namesOf(request.tools, []))
+        const all = { ...request, tools: [...request.tools, ...commands.map(toCommandTool)] }
         if (text === '') return await handler(all)
         const separator = systemMessage.text === '' ? '' : '\n\n'
         return await handler({ ...all, systemMessage: systemMessage.concat(separator + text) })

@@ -24,9 +24,16 @@ export interface LiveChildOptions {
   readonly scope?: SkillScope
   /** @default the instructions of the parent */
   readonly instructions?: string
+  /** @default the value of the parent */
+  readonly commandTools?: boolean
 }
 
-const KNOWN_CHILD_OPTIONS: KnownOptions<LiveChildOptions> = { id: true, scope: true, instructions: true }
+const KNOWN_CHILD_OPTIONS: KnownOptions<LiveChildOptions> = {
+  id: true,
+  scope: true,
+  instructions: true,
+  commandTools: true,
+}
 
 const KNOWN_OPTIONS: KnownOptions<LiveOptions> = {
   ...KNOWN_CHILD_OPTIONS,
@@ -34,7 +41,6 @@ const KNOWN_OPTIONS: KnownOptions<LiveOptions> = {
   applyAt: true,
   allowedTools: true,
   skillToolName: true,
-  commandTools: true,
   describeUnknownSkill: true,
   resume: true,
   conversation: true,

@@ -129,7 +129,8 @@ export class MastraSkills {
     const systemMessages = hideParent(step, session.parent)
     await run.prepare(messageList, sendSignal)
     run.commands ??= session.commandTools().map(tool => toMastraTool(tool, this.#sessions))
-    const commands = Object.fromEntries(run.commands.map(tool => [tool.id, tool]))
+    const added = run.commands.filter(({ id }) => tools?.[id] === undefined)
+    const commands = Object.fromEntries(added.map(tool => [tool.id, tool]))
     return {
       ...(tools && { tools: { ...this.#withGate(tools, session), ...commands } }),
       ...defined({ systemMessages }),

@@ -79,8 +79,8 @@ export class OpenaiAgentsChat extends LiveChat {
   }
 
   /**
-   * Returns a copy of the agent that also has the skill tools. A run of the copy without `options()` fails with
-   * `INVALID_OPTION`. Event listeners are not copied. With `allowedTools: 'enforce'`, adds a guardrail to the function
+   * Returns a copy of the agent that also has the skill tools. If `options()` was never called, a run of the copy
+   * fails with `INVALID_OPTION`; a later run without them fails before its second model call. Event listeners are not copied. With `allowedTools: 'enforce'`, adds a guardrail to the function
    * tools.
    * @throws {SkillError} INVALID_OPTION if a tool of the agent has the name of a skill tool
    */
@@ -92,10 +92,11 @@ export class OpenaiAgentsChat extends LiveChat {
     const copy = agent.clone({ tools: [...agent.tools, ...this.#tools] } as never) as Agent
     histories.set(copy, this.#history)
     const getAllTools = copy.getAllTools.bind(copy)
-    copy.getAllTools = async (run, ...rest) => [
-      ...(await getAllTools(run, ...rest)),
-      ...this.#readCommands(run),
-    ]
+    copy.getAllTools = async (run, ...rest) => {
+      const tools = await getAllTools(run, ...rest)
+      const names = tools.map(({ name }) => name)
+      return [...tools, ...this.#readCommands(run).filter(({ name }) => !names.includes(name))]
+    }
     requireHooks(copy, this.#history, this.#settings)
     if (this.#settings.isEnforced) guardTools(copy)
     return copy

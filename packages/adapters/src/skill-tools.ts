@@ -63,6 +63,14 @@ export async function* followCall<Shown>(
   }
 }
 
+/** Returns the tools without these names. The author of a skill must not replace a tool of the host by a command. */
+export function withoutNames(
+  tools: readonly ToolDefinition[] = [],
+  names: readonly string[],
+): readonly ToolDefinition[] {
+  return tools.filter(({ name }) => !names.includes(name))
+}
+
 /** @throws {SkillError} INVALID_OPTION if a tool of the host has the name of a tool of the session */
 export function assertNoClash(session: SkillSession, names: Iterable<string>): void {
   const own = new Set(session.tools.map(({ name }) => name))

@@ -11,7 +11,7 @@ import {
 } from '@skillstoke/core'
 import { defined } from '@skillstoke/core/internal'
 import { LiveChat, type LiveChildOptions, type LiveOptions } from './live-conversation.ts'
-import { assertNoClash } from './skill-tools.ts'
+import { assertNoClash, withoutNames } from './skill-tools.ts'
 import {
   appendText,
   containsText,
@@ -159,7 +159,10 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
   /** Replaces the tools of commands. They stay the same within an invocation. */
   #offerCommands({ toolRegistry }: StrandsAgent): void {
     for (const name of this.#commands) toolRegistry.remove(name)
-    const tools = this.session.commandTools().map(tool => toStrandsTool(tool, this.#settings.sdk))
+    const names = toolRegistry.list().map(({ name }) => name)
+    const tools = withoutNames(this.session.commandTools(), names).map(tool =>
+      toStrandsTool(tool, this.#settings.sdk),
+    )
     for (const tool of tools) toolRegistry.add(tool as never)
     this.#commands = tools.map(({ name }) => name)
   }

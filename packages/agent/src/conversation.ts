@@ -610,6 +610,7 @@ export class Conversation implements Disposable {
   async #goBack(backTo: number): Promise<void> {
     const { store, tenant } = this.#parts
     const state = await store.readSession(tenant, this.id, backTo)
+    this.#assertOpen()
     // If the write fails, the next turn reads the conversation from the store again.
     this.#isLoaded = false
     this.#chat.close()
@@ -617,6 +618,9 @@ export class Conversation implements Disposable {
     this.#seq = await this.#write([{ ...this.#toRow('system', this.system), backTo }], this.session.state())
     this.#finished.clear()
     await this.#load()
+    const { state: _, ...rest } = this.#stored
+    // The stored state is an older one, so the next answer stores its own in any case.
+    this.#stored = rest
   }
 
   #openChat(stored: StoredConversation | undefined): AiSdkChat<ModelMessage> {

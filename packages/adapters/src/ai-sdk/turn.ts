@@ -98,7 +98,7 @@ export class AiTurn<Message extends AiMessage> {
     // `generateText` rejects instead of returning the steps that finished, and so does a stream in its first step.
     const complete = await Promise.resolve(result?.steps ?? []).catch(() => [])
     this.#assertOwn(complete)
-    if (complete.length >= this.#started) return this.#after(complete)
+    if (this.#started > 0 && complete.length >= this.#started) return this.#after(complete)
     return this.#started > 1 ? { messages: this.#sent, ...defined({ state: this.state }) } : undefined
   }
 

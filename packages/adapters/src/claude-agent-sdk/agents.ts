@@ -65,7 +65,12 @@ export class ClaudeAgents {
   #open(id: string, type: string): ClaudeMember {
     const scope = this.#scopes.get(type)
     const childId = `${this.main.live.session.id}/${id}`
-    const live = this.#takeStarter(type).live.child({ id: childId, ...defined({ scope }) })
+    const live = this.#takeStarter(type).live.child({
+      id: childId,
+      // The tools of all agents of a query are the same.
+      commandTools: false,
+      ...defined({ scope }),
+    })
     return { live, isMain: false, hasCatalog: scope !== undefined }
   }
 

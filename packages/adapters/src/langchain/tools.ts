@@ -61,6 +61,8 @@ export type LangChainWrapper<Base> = <Request extends Base, Answer>(
 /** The part of the argument of `wrapToolCall` that the adapter uses. */
 export interface LangChainToolRequest {
   readonly toolCall: LangChainToolCall
+  /** The tool of the agent with this name. */
+  readonly tool?: unknown
   readonly state: LangChainGraphState
   readonly runtime: LangChainRuntime
 }

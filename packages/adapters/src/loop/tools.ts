@@ -1,6 +1,6 @@
 import type { SkillSession, ToolContext } from '@skillstoke/core'
 import { quote, toMessage } from '@skillstoke/core/internal'
-import { assertNoClash } from '../skill-tools.ts'
+import { assertNoClash, withoutNames } from '../skill-tools.ts'
 
 /** A tool of the host. A `ToolDefinition` of this library is also a host tool, for example an author tool. */
 export interface LoopTool {
@@ -67,7 +67,9 @@ export class LoopTools {
 
   /** Reads the commands at the start of a turn. A process that continues a turn reads them, too. */
   readCommands(isNew: boolean): void {
-    if (isNew || this.#commands === undefined) this.#commands = this.#session.commandTools()
+    if (!isNew && this.#commands !== undefined) return
+    const names = this.#constant.map(({ name }) => name)
+    this.#commands = withoutNames(this.#session.commandTools(), names)
   }
 
   /**

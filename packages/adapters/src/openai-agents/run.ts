@@ -50,8 +50,9 @@ export function requireHooks(
   agent.getSystemPrompt = async run => {
     if (chat.hasOptions !== true || history.unfiltered === run)
       throw new SkillError('INVALID_OPTION', 'the run lacks options; call run(agent, input, chat.options())')
+    const prompt = await getSystemPrompt(run)
     history.unfiltered = run
-    return await getSystemPrompt(run)
+    return prompt
   }
 }
 

@@ -1,4 +1,4 @@
-import { assertNoClash } from '../skill-tools.ts'
+import { assertNoClash, withoutNames } from '../skill-tools.ts'
 import type { TrackedHistory } from '../tracked-history.ts'
 import type { PiAgent, PiMessage, PiRefusal, PiTool, PiToolCall } from './sdk.ts'
 import { toPiTool } from './tools.ts'
@@ -34,7 +34,8 @@ export function attach(agent: PiAgent, history: TrackedHistory, tools: readonly 
   // The SDK reads the tools at the start of a run.
   let commands: readonly PiTool[] = []
   const readCommands = (): void => {
-    const next = session.commandTools().map(toPiTool)
+    const names = state.tools.filter(tool => !commands.includes(tool)).map(({ name }) => name)
+    const next = withoutNames(session.commandTools(), names).map(toPiTool)
     if (JSON.stringify(next) === JSON.stringify(commands)) return
     state.tools = [...state.tools.filter(tool => !commands.includes(tool)), ...next]
     commands = next

@@ -64,9 +64,12 @@ async function startServer(
   try {
     await client.connect(transport, { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) })
     const { tools } = await client.listTools()
+    const names = tools.map(({ name: tool }) => toName(name, tool))
+    const twice = names.find((each, index) => names.indexOf(each) !== index)
+    if (twice !== undefined) throw new Error(`two of its tools get the name "${twice}"; rename one of them`)
     return Object.fromEntries(
       tools.map(({ name: tool, description = '', inputSchema }): [string, ToolSet[string]] => [
-        `mcp__${name}__${tool}`.replace(/[^\w-]/g, '_').slice(0, MAX_NAME),
+        toName(name, tool),
         {
           description,
           inputSchema: jsonSchema(inputSchema),
@@ -82,6 +85,10 @@ async function startServer(
     const fault = `the MCP server "${name}" cannot be used: ${toMessage(cause)}`
     throw new UsageError(errors === '' ? fault : `${fault}\n${errors}`, { cause })
   }
+}
+
+function toName(server: string, tool: string): string {
+  return `mcp__${server}__${tool}`.replace(/[^\w-]/g, '_').slice(0, MAX_NAME)
 }
 
 /**

@@ -81,6 +81,8 @@ export class SkillSession implements Disposable {
   readonly #record: ConversationRecord
   /** The skills whose commands are tools, by the name of the tool. */
   #owners: ReadonlyMap<string, string> = new Map()
+  /** The commands that were tools last, as JSON. */
+  #offered: string | undefined
   /** True if the next model call has other tools than the call before it. */
   #hasOtherTools = false
   #turn = 0
@@ -183,8 +185,10 @@ export class SkillSession implements Disposable {
       .commandTools(this.#access)
       .filter(({ skill }) => this.ledger.find(skill) !== undefined)
     const owners = new Map(loaded.map(({ skill, tool }) => [tool.name, skill]))
-    this.#hasOtherTools = [...owners.keys()].join() !== [...this.#owners.keys()].join()
     this.#owners = owners
+    const offered = JSON.stringify(loaded.map(({ tool }) => [tool.name, tool.description, tool.inputSchema]))
+    this.#hasOtherTools = this.#offered !== undefined && this.#offered !== offered
+    this.#offered = offered
     return loaded.map(({ tool }) => this.#withReports(this.#check(tool)))
   }
 

@@ -33,7 +33,10 @@ export class ModelCallSpans {
     if (!MODEL_CALLS.includes(span.attributes['gen_ai.operation.name'])) return
     for (let around = parent; around !== undefined; around = this.#parents.get(around)) {
       const attributes = this.#calls.get(around)
-      if (attributes !== undefined) return void span.setAttributes(attributes)
+      if (attributes === undefined) continue
+      // A later call of a model without skills, for example for a title, does not get them.
+      this.#calls.delete(around)
+      return void span.setAttributes(attributes)
     }
   }
 }
