@@ -731,6 +731,17 @@ describe('takeBack(), { again: true } and branch()', () => {
   const rewrite = (body: string): void =>
     source.put({ name: 'refund', description: 'Refunds an order.', body })
 
+  test('an answer that is given again stores what it has loaded again', async () => {
+    const chat = createAgent(play(LOAD, DONE, LOAD, DONE)).conversation('chat')
+    await chat.send('May I?')
+    await chat.send({ again: true })
+    chat.close()
+    rewrite('Use form TWO.')
+    const model = play(DONE)
+    await createAgent(model).conversation('chat').send('And now?')
+    expect(JSON.stringify(model.requests)).toContain('you loaded refund')
+  })
+
   test('{ again: true } answers the same question without what the first answer loaded', async () => {
     const model = play(DONE, LOAD, { text: 'A bad answer.' }, DONE, DONE)
     const chat = createAgent(model).conversation('chat')
