@@ -30,7 +30,7 @@ export async function makePictures(folder: string): Promise<void> {
   let team = ''
   await using dev = new DevServer(path => {
     team = writeSupportDesk(path).team
-    writeFileSync(join(path, 'skillstoke.json'), JSON.stringify({ catalog: { maxTokens: 1_900 } }))
+    writeFileSync(join(path, 'skillstoke.json'), JSON.stringify({ catalog: { maxTokens: 1_400 } }))
     return ['skills', '--source', `file://${team}`, '--ask', 'I want my money back for order 1042']
   })
   const [address = ''] = /http:\S+#token=\S+/.exec(await dev.printed(/to stop\n/)) ?? []
