@@ -136,31 +136,20 @@ test.each(OFFLINE)(
   },
 )
 
-test('the command of the page about the Claude Agent SDK prints the answer of the model', async () => {
+test.each([
+  ['claude-agent-sdk', 'mcp__skills__skill'],
+  ['copilot', 'load_skill'],
+] as const)('the command of the page %s prints the answer of the model', async (page, tool) => {
   using folder = new TemporaryFolder()
   await using world = await World.open()
-  const steps = readSteps('claude-agent-sdk')
+  const steps = readSteps(page)
   save(folder, steps)
   world.server.play(
-    { kind: 'call', name: 'mcp__skills__skill', input: { name: 'support-pdf' } },
-    { kind: 'text', text: 'I have done the support-pdf thing.' },
-  )
-  expect(await run(folder, steps.run, { ...createEnv(world), MODEL_URL: world.server.url })).toBe(
-    steps.output,
-  )
-  expect(world.server.requests.at(-1)?.text).toContain('Do the support-pdf thing.')
-})
-
-test('the command of the page about the Copilot SDK prints the answer of the model', async () => {
-  using folder = new TemporaryFolder()
-  await using world = await World.open()
-  const steps = readSteps('copilot')
-  save(folder, steps)
-  world.server.play(
-    { kind: 'call', name: 'load_skill', input: { name: 'support-pdf' } },
+    { kind: 'call', name: tool, input: { name: 'support-pdf' } },
     { kind: 'text', text: 'I have done the support-pdf thing.' },
   )
   const command = steps.run.replace('https://api.openai.com', world.server.url)
-  expect(await run(folder, command, { OPENAI_API_KEY: 'none' })).toBe(steps.output)
+  const env = { ...createEnv(world), MODEL_URL: world.server.url, OPENAI_API_KEY: 'none' }
+  expect(await run(folder, command, env)).toBe(steps.output)
   expect(world.server.requests.at(-1)?.text).toContain('Do the support-pdf thing.')
 })
