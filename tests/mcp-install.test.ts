@@ -4,22 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, dirname, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { MCP_CLIENT_IDS } from '../packages/cli/src/mcp-clients/client-ids.ts'
 import { stoke, stokeBeside } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
-
-const CLIENTS = [
-  'claude-code',
-  'claude-desktop',
-  'codex',
-  'cursor',
-  'vscode',
-  'gemini',
-  'opencode',
-  'windsurf',
-  'zed',
-  'goose',
-  'inspector',
-] as const
 
 /** The clients that have no file for one project. */
 const USER_ONLY: ReadonlySet<string> = new Set(['claude-desktop', 'windsurf', 'goose', 'inspector'])
@@ -86,7 +73,7 @@ test('--check sends a token that is in the file, and prints no part of it', asyn
   expect(output).not.toContain('secret')
 })
 
-describe.each(CLIENTS)('stoke mcp install %s', client => {
+describe.each(MCP_CLIENT_IDS)('stoke mcp install %s', client => {
   test('writes an entry that starts the server from any folder, and uninstall removes it', () => {
     using it = openProject()
     const installed = it.stoke('mcp', 'install', client, '--json')
