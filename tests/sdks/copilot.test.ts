@@ -21,13 +21,15 @@ import {
   startClient,
   takeBack,
 } from './copilot.ts'
+import { copilotSkillsHarness } from './copilot-skills.ts'
 import { main } from './examples/copilot.ts'
 import { addedText, countBrokenPrefixes, type ModelRequest, type Reply } from './model-server.ts'
 import { Relay, type RelayAnswer } from './relay.ts'
 import { testHarness } from './test-harness.ts'
 import { World } from './world.ts'
 
-for (const each of [copilotAnthropicHarness, copilotResponsesHarness, copilotHarness]) testHarness(each)
+for (const each of [copilotAnthropicHarness, copilotResponsesHarness, copilotHarness, copilotSkillsHarness])
+  testHarness(each)
 
 type Options = Omit<CopilotOptions, 'id'>
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Agent, AgentMessage, AgentTool } from '@earendil-works/pi-agent-core'
+import type { Message } from '@earendil-works/pi-ai'
 import { type PiChat, type PiOptions, type PiState, pi } from '@skillstoke/adapters/pi'
 import type { SkillRuntime } from '@skillstoke/core'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -13,10 +14,11 @@ import {
   piHarness,
   piResponsesHarness,
 } from './pi.ts'
+import { piSkillsHarness } from './pi-skills.ts'
 import { testHarness } from './test-harness.ts'
 import { World } from './world.ts'
 
-for (const each of [piHarness, piResponsesHarness, piAnthropicHarness]) testHarness(each)
+for (const each of [piHarness, piResponsesHarness, piAnthropicHarness, piSkillsHarness]) testHarness(each)
 
 const DONE: Reply = { kind: 'text', text: 'Done.' }
 const EDIT: Reply = { kind: 'call', name: 'edit', input: {} }
@@ -127,12 +129,12 @@ describe('the messages of the agent', () => {
   })
 
   test('of a role of the host stay, and its convertToLlm gets the notices as messages of the user', async () => {
-    const convertToLlm: AgentSettings['convertToLlm'] = messages =>
+    const convertToLlm: NonNullable<AgentSettings['convertToLlm']> = messages =>
       messages.flatMap(message => {
         const { role, text } = message as { readonly role: string; readonly text?: string }
         return role === 'note'
           ? [{ role: 'user' as const, content: `Note: ${text}`, timestamp: 1 }]
-          : [message]
+          : [message as Message]
       })
     const note = { role: 'note', text: 'Be brief.' } as unknown as AgentMessage
     await using chat = await Chat.open({}, { convertToLlm, messages: [note] })

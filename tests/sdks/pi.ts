@@ -16,7 +16,7 @@ const APIS = {
 
 type ApiName = keyof typeof APIS
 
-function createModel({ server }: World, api: ApiName, compat: object): Model<Api> {
+export function createModel({ server }: World, api: ApiName, compat: object): Model<Api> {
   return {
     ...{ id: 'test-model', name: 'Test', api, provider: 'test', reasoning: false, input: ['text'] },
     baseUrl: api === 'anthropic-messages' ? server.url : `${server.url}/v1`,
