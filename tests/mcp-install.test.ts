@@ -42,7 +42,15 @@ function openProject(): Place & Disposable {
 
 test('an entry has the sandbox and the tools that the command names', () => {
   using it = openProject()
-  const tools = ['--sandbox', 'require', '--command-tools', '--author-tools', '--page-size', '50']
+  const tools = [
+    '--sandbox',
+    'require',
+    '--command-tools',
+    '--author-tools',
+    '--confirm-scripts',
+    '--page-size',
+    '50',
+  ]
   const { stdout } = it.stoke('mcp', ...tools, 'install', 'cursor', '--json')
   const { entry } = JSON.parse(stdout) as { entry: { args: string[] } }
   expect(entry.args).toEqual(expect.arrayContaining(tools))

@@ -79,6 +79,12 @@ export interface SkillMcpOptions {
    */
   readonly adminTools?: boolean
   /**
+   * Whether a person at the client must agree before each run of a script (elicitation). A client that cannot ask a
+   * person then runs no scripts. An agreement grants nothing: the skill and its scripts need their approvals as before.
+   * @default false
+   */
+  readonly confirmScripts?: boolean
+  /**
    * Whether clients may write skills, with the tools `write_skill_file` and `reload_skills`. Needs a writable source.
    * What a client writes is live in its own connection, and waits for approval everywhere else. @default false
    */
@@ -117,6 +123,7 @@ const KNOWN: KnownOptions<SkillMcpOptions> = {
   maxRequestBytes: whole(1),
   commandTools: true,
   adminTools: true,
+  confirmScripts: true,
   authorTools: true,
   onSessionChange: true,
   logger: true,
@@ -147,6 +154,7 @@ export const DEFAULT_MCP_OPTIONS: Readonly<McpDefaults> = Object.freeze({
   maxRequestBytes: 1_048_576,
   commandTools: false,
   adminTools: false,
+  confirmScripts: false,
   authorTools: false,
 })
 

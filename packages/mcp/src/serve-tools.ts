@@ -7,8 +7,9 @@ import {
   type Tool,
 } from '@modelcontextprotocol/server'
 import type { SkillSession, ToolContext, ToolDefinition, ToolProgress, ToolResult } from '@skillstoke/core'
-import { defined, quote, TOOL_NAMES } from '@skillstoke/core/internal'
+import { defined, quote, SCRIPT_TOOL_NAMES, TOOL_NAMES } from '@skillstoke/core/internal'
 import type { AttachedParts } from './attach-skills.ts'
+import { confirmRun } from './confirm-run.ts'
 import { addToFirstAnswer } from './first-answer.ts'
 import { type HostHandlers, listOfHost, passToHost } from './host-handlers.ts'
 import type { SeenClient } from './mcp-options.ts'
@@ -44,9 +45,13 @@ export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandl
     const tool = await tools.find(name)
     if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, await tools.describeUnknown(name))
+    const { since, input } = splitSince(tool, given)
+    const needsPerson = options.confirmScripts && (tool.isCommand || SCRIPT_TOOL_NAMES.includes(name))
+    const asked = needsPerson ? confirmRun(mcp, context, name, input) : undefined
+    if (typeof asked === 'object') return asked
     return await trace.call('tools/call', { name, context, client: clientOf(mcp, context) }, async report => {
-      const { since, input } = splitSince(tool, given)
-      const result = await tool.execute(input, toContext(context))
+      const result: ToolResult =
+        asked === undefined ? await tool.execute(input, toContext(context)) : { text: asked, isError: true }
       report(result)
       const texts = [
         result.text,

@@ -15,6 +15,8 @@ export interface ConstantTools {
 export interface ServedTool extends ToolDefinition {
   /** Absent for constant tools, whose definitions never change. */
   readonly title?: string
+  /** True for the tool of a command. @default false */
+  readonly isCommand?: boolean
 }
 
 const MAX_SETTLE_MS = 1_000
@@ -50,7 +52,7 @@ export class ServedTools {
     return [...new Map(tools.toReversed().map(tool => [tool.name, tool])).values()].toReversed()
   }
 
-  async find(name: string): Promise<ToolDefinition | undefined> {
+  async find(name: string): Promise<ServedTool | undefined> {
     const constant = this.#lasting.find(tool => tool.name === name)
     return constant ?? (await this.#listChanging()).find(tool => tool.name === name)
   }
@@ -76,7 +78,7 @@ export class ServedTools {
       ...(commandTools
         ? this.#skills
             .commandTools({ ...scoped, toName: toWireName })
-            .map(tool => ({ ...tool, title: titleOf(tool) }))
+            .map(tool => ({ ...tool, title: titleOf(tool), isCommand: true }))
         : []),
     ]
   }

@@ -143,6 +143,44 @@ export const word = defineCommand({ name: 'word', description: 'Speaks.', run: (
     expect(await run('total')).toMatchObject({ structuredContent: { sum: 3, items: ['a'] } })
     expect(await run('word')).not.toHaveProperty('structuredContent')
   })
+
+  test('with "confirmScripts", a script runs only after the person at the client agreed to this call', async () => {
+    const script = `import { defineCommand } from 'skillstoke/command'
+import { z } from 'zod'
+export const pay = defineCommand({ name: 'pay', description: 'Pays.', input: z.object({ to: z.string().optional() }), run: () => 'paid' })`
+    await using it = await open(
+      { 'money/SKILL.md': text('money'), 'money/scripts/pay.ts': script },
+      { confirmScripts: true, commandTools: true },
+      { scripts: childProcesses() },
+    )
+    const run = {
+      name: 'run_skill_command',
+      arguments: { skill: 'money', command: 'pay', input: { to: 'a\u200bb' } },
+    }
+    const questions: string[] = []
+    const answers: ('accept' | 'decline')[] = ['accept', 'decline', 'accept']
+    const asking = await it.connect(era, {}, question => {
+      questions.push(question)
+      return answers.shift() ?? 'decline'
+    })
+    expect(await asking.callTool(run)).toMatchObject({ isError: false, content: [{ text: 'paid\n' }] })
+    expect(await asking.callTool(run)).toMatchObject({
+      isError: true,
+      content: [{ text: 'The user declined this run of a script.\n' }],
+    })
+    expect(await asking.callTool({ name: 'money.pay', arguments: {} })).toMatchObject({ isError: false })
+    expect(await asking.callTool({ name: 'skill', arguments: { name: 'money' } })).toMatchObject({
+      isError: false,
+    })
+    expect(questions).toHaveLength(3)
+    expect(questions[0]).toContain('run_skill_command')
+    expect(questions[0]).toContain('"a<U+200B>b"')
+    expect(questions[2]).toContain('money.pay')
+    const silent = await it.connect(era)
+    const refused = await silent.callTool(run)
+    expect(refused.isError).toBe(true)
+    expect(JSON.stringify(refused.content)).toContain('cannot ask a person')
+  })
 })
 
 test.each(ERAS)('no request repeats a huge value in its error or answer, protocol version %s', async era => {

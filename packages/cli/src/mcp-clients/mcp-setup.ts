@@ -27,6 +27,7 @@ export interface ToolFlags {
   readonly commandTools?: boolean
   readonly adminTools?: boolean
   readonly authorTools?: boolean
+  readonly confirmScripts?: boolean
   /** @default the default of the server */
   readonly pageSize?: number
 }
@@ -34,7 +35,7 @@ export interface ToolFlags {
 export function toMcpCommand(config: Config, tools: ToolFlags): McpCommand {
   const bin = fileURLToPath(new URL('bin/stoke.js', import.meta.resolve('skillstoke/package.json')))
   const { access, scope, sandbox } = config
-  const { commandTools, adminTools, authorTools, pageSize, verbose } = tools
+  const { commandTools, adminTools, authorTools, confirmScripts, pageSize, verbose } = tools
   const roots = config.areRootsOfFile ? [] : rootsOf(config)
   const options = [
     ...toOptions({ config: config.file, root: roots.map(root => resolve(root.path)) }),
@@ -47,7 +48,7 @@ export function toMcpCommand(config: Config, tools: ToolFlags): McpCommand {
       linkRoot: config.linkRoots.map(path => resolve(path)),
       ...{ include: scope?.include, exclude: scope?.exclude },
       sandbox: sandbox === DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox ? undefined : sandbox,
-      ...{ commandTools, adminTools, authorTools, pageSize, verbose },
+      ...{ commandTools, adminTools, authorTools, confirmScripts, pageSize, verbose },
       state: config.stateDirectory,
     }),
   ]

@@ -10,11 +10,17 @@ import { toTerminalLine } from '../terminal/output.ts'
 /** Returns the options that `stoke mcp` and `stoke serve` give to an MCP server. */
 export function toServerOptions(
   { scope }: Pick<Config, 'scope'>,
-  { commandTools = false, adminTools = false, authorTools = false, pageSize }: ToolFlags,
+  {
+    commandTools = false,
+    adminTools = false,
+    authorTools = false,
+    confirmScripts = false,
+    pageSize,
+  }: ToolFlags,
 ): SkillMcpOptions {
   return {
     version: readVersion(),
-    ...{ commandTools, adminTools, authorTools },
+    ...{ commandTools, adminTools, authorTools, confirmScripts },
     ...defined({ pageSize, scope }),
   }
 }

@@ -33,6 +33,10 @@ function withToolOptions(command: Command): Command {
       'offer the tools skill.reload and skill.unload, which reload and unload skill code',
     )
     .option(
+      '--confirm-scripts',
+      'run a script only after the person at the client agreed; a client that cannot ask runs none',
+    )
+    .option(
       '--author-tools',
       'offer tools that write skills; what a client writes waits for approval outside of its own connection',
     )
