@@ -112,7 +112,7 @@ export { isUserInvocable } from './skill/invocation.ts'
 export { diffListings } from './session/listing-diff.ts'
 
 // For the offline model of `@skillstoke/agent`.
-export { SCRIPT_TOOL_NAMES, TOOL_NAMES } from './tool/tool-names.ts'
+export { TOOL_NAMES } from './tool/tool-names.ts'
 
 // For the MCP server.
 export { readArgumentHints } from './activation/substitute-arguments.ts'

@@ -7,7 +7,7 @@ import {
   type Tool,
 } from '@modelcontextprotocol/server'
 import type { SkillSession, ToolContext, ToolDefinition, ToolProgress, ToolResult } from '@skillstoke/core'
-import { defined, quote, SCRIPT_TOOL_NAMES, TOOL_NAMES } from '@skillstoke/core/internal'
+import { defined, quote, TOOL_NAMES } from '@skillstoke/core/internal'
 import type { AttachedParts } from './attach-skills.ts'
 import { confirmRun } from './confirm-run.ts'
 import { addToFirstAnswer } from './first-answer.ts'
@@ -16,6 +16,9 @@ import type { SeenClient } from './mcp-options.ts'
 import type { ServedTool } from './served-tools.ts'
 import { describeAsking, splitSince, withSince } from './since-field.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
+
+/** The constant tools that run scripts. */
+const SCRIPTS: readonly string[] = [TOOL_NAMES.runCommand, TOOL_NAMES.runScript]
 
 const TOOLS = ['tools/list', 'tools'] as const
 
@@ -46,7 +49,7 @@ export function serveTools(mcp: McpServer, parts: AttachedParts, host: HostHandl
     if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, await tools.describeUnknown(name))
     const { since, input } = splitSince(tool, given)
-    const needsPerson = options.confirmScripts && (tool.isCommand || SCRIPT_TOOL_NAMES.includes(name))
+    const needsPerson = options.confirmScripts && (tool.isCommand || SCRIPTS.includes(name))
     const asked = needsPerson ? confirmRun(mcp, context, name, input) : undefined
     if (typeof asked === 'object') return asked
     return await trace.call('tools/call', { name, context, client: clientOf(mcp, context) }, async report => {

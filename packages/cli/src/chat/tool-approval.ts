@@ -1,9 +1,9 @@
 import type { SkillAgentOptions } from '@skillstoke/agent'
-import { SCRIPT_TOOL_NAMES, TOOL_NAMES } from '@skillstoke/core/internal'
+import { TOOL_NAMES } from '@skillstoke/core/internal'
 import type { Confirmation } from './tool-confirmation.ts'
 
 const TOOLS: Readonly<Record<Confirmation, readonly string[]>> = {
-  scripts: SCRIPT_TOOL_NAMES,
+  scripts: [TOOL_NAMES.runCommand, TOOL_NAMES.runScript],
   writes: [TOOL_NAMES.writeFile],
 }
 
