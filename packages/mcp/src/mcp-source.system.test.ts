@@ -176,6 +176,55 @@ test('mcpServer() declares the Skills extension, without which FastMCP refuses t
   expect(declared).toEqual([{ extensions: { 'io.modelcontextprotocol/skills': {} } }])
 })
 
+describe('mcpServer() with a server that lists the files of a skill in _manifest', () => {
+  beforeEach(() => {
+    tamper = body => body.replaceAll('io.modelcontextprotocol/skills', 'io.modelcontextprotocol/other')
+  })
+
+  test('returns the revisions of the server, and later reads changed files only', async () => {
+    await using skills = await open()
+    expect((await skills.load('pdf')).body).toBe('First.')
+    expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
+    const file = await skills.readFile(skills.current.get('pdf'), 'references/ä b.md')
+    expect(new TextDecoder().decode(file)).toBe('Ä.')
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await put('/s/docx/SKILL.md', text('docx'))
+    uris = []
+    await skills.reload()
+    expect((await skills.load('pdf')).body).toBe('Second.')
+    expect(skills.current.find('docx')).toBeDefined()
+    expect(uris.filter(uri => uri.includes('references'))).toEqual([])
+  })
+
+  test('keeps the last state of a skill whose file does not match its digest', async () => {
+    await using skills = await open()
+    await skills.load('pdf')
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    tamper = body =>
+      body.replaceAll('io.modelcontextprotocol/skills', 'other').replaceAll('Second.', 'Poison.')
+    await skills.reload()
+    expect((await skills.load('pdf')).body).toBe('First.')
+    expect(skills.current.sources()[0]?.diagnostics).toMatchObject([
+      { code: 'ENTRY_REFUSED', message: expect.stringMatching(/_manifest lists/) },
+    ])
+  })
+
+  test.each([
+    ['no JSON', '{', /JSON/],
+    ['no list', '{}', /no list "files"/],
+    ['a file without a digest', '{"files":[{"path":"SKILL.md","size":1}]}', /needs path, size and hash/],
+    ['no SKILL.md', '{"files":[]}', /lists undefined/],
+  ])('reports a skill whose _manifest has %s', async (_, manifest, reason) => {
+    tamper = body =>
+      body.includes('\\"hash\\"')
+        ? body.replace(/"text":"(?:[^"\\]|\\.)*"/, `"text":${JSON.stringify(manifest)}`)
+        : body.replaceAll('io.modelcontextprotocol/skills', 'other')
+    await using skills = await open()
+    expect(skills.current.list()).toEqual([])
+    expect(skills.current.sources()[0]?.diagnostics[0]?.message).toMatch(reason)
+  })
+})
+
 describe('mcpServer() with an untrusted server', () => {
   test('refuses files that do not match their digest, keeps the last valid files of that skill, and updates all other skills', async () => {
     await using skills = await open()
@@ -194,10 +243,13 @@ describe('mcpServer() with an untrusted server', () => {
     ])
   })
 
-  test('reports a server that does not offer the Skills extension', async () => {
-    tamper = body => body.replaceAll('io.modelcontextprotocol/skills', 'io.modelcontextprotocol/other')
+  test('reports a server that offers skills in no form', async () => {
+    tamper = body =>
+      body
+        .replaceAll('io.modelcontextprotocol/skills', 'io.modelcontextprotocol/other')
+        .replaceAll('skill://', 'file://')
     await using skills = await open()
-    expect(skills.status()[0]?.lastError).toMatch(/does not offer the Skills extension/)
+    expect(skills.status()[0]?.lastError).toMatch(/offers neither the Skills extension .* nor a resource/)
   })
 
   test('T27: connects to a server on this machine only with explicit permission, and never follows a redirect', async () => {

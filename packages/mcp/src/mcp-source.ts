@@ -1,5 +1,4 @@
 import type { Transport } from '@modelcontextprotocol/client'
-import type { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { type Diagnostic, SkillError } from '@skillstoke/core'
 import {
   checkOptions,
@@ -25,7 +24,16 @@ import {
   type TreeFetcher,
 } from '@skillstoke/core/source'
 import { checkUrl, createGuardedFetch } from '@skillstoke/sources'
-import { folderOf, isRetrieved, type McpSkill, readFiles, sizeOf, toListed } from './remote-skill.ts'
+import { ManifestSkills } from './manifest-skills.ts'
+import {
+  type EntryReader,
+  folderOf,
+  isRetrieved,
+  type McpSkill,
+  readFiles,
+  sizeOf,
+  toListed,
+} from './remote-skill.ts'
 
 /**
  * A command that starts an MCP server over standard input and output. The source starts this command again for each
@@ -92,8 +100,9 @@ const MAX_SKILLS = 2_000
 const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 
 /**
- * Returns a source that reads the skills of another MCP server through the Skills extension. Each fetch reads the list
- * of the server, and the files of a skill are retrieved when the skill is first loaded. Verifies the size and digest of
+ * Returns a source that reads the skills of another MCP server, through the Skills extension or as resources with a list
+ * of files (`_manifest`, FastMCP). Each fetch reads the list of the server, and the files of a skill are retrieved when
+ * the skill is first loaded. Verifies the size and digest of
  * each file and the frontmatter, and does not read unchanged files again. Without a server, skills that were loaded
  * before stay available. If a command starts the server, the command runs without any sandbox. So the command must come
  * from the user of the program, never from a file of a project.
@@ -218,7 +227,7 @@ class McpFetcher implements TreeFetcher {
   }
 
   /** Connects to the server for one piece of work. */
-  async #withServer<T>(signal: AbortSignal, work: (skills: SkillsClient) => Promise<T>): Promise<T> {
+  async #withServer<T>(signal: AbortSignal, work: (skills: EntryReader) => Promise<T>): Promise<T> {
     // Loads the MCP client only here, because loading it is slow and a program without MCP sources never needs it.
     const [{ Client }, { SKILLS_EXTENSION_ID, SkillsClient }] = await Promise.all([
       import('@modelcontextprotocol/client'),
@@ -235,11 +244,7 @@ class McpFetcher implements TreeFetcher {
     try {
       await client.connect(await this.#place.createTransport(), { signal })
       const skills = new SkillsClient(client, { skipInvalid: true })
-      if (!skills.supported) {
-        const message = `${this.#place.origin} does not offer the Skills extension (io.modelcontextprotocol/skills)`
-        throw new SkillError('IO_FAILED', message)
-      }
-      return await work(skills)
+      return await work(skills.supported ? skills : new ManifestSkills(client, MAX_SKILLS))
     } catch (thrown) {
       if (SkillError.isInstance(thrown) || signal.aborted) throw thrown
       const refusal = findRefusal(thrown)
@@ -254,7 +259,7 @@ class McpFetcher implements TreeFetcher {
   }
 
   /** Reads the list, and the files of all skills that are in use. */
-  async #read(skills: SkillsClient, context: FetchContext): Promise<FetchResult> {
+  async #read(skills: EntryReader, context: FetchContext): Promise<FetchResult> {
     const { signal, known, store } = context
     const { skills: entries, invalid } = await skills.list(undefined, { signal })
     if (entries.length > MAX_SKILLS)
@@ -268,9 +273,16 @@ class McpFetcher implements TreeFetcher {
         'TOO_LARGE',
         `the skills of ${this.#place.origin} have ${total} bytes together; at most ${this.#maxBytes} are read; raise maxBytes (maxMegabytes in skillstoke.json) to allow more`,
       )
-    const notices = invalid.map(({ uri, index, reason }) => this.#notice(uri ?? `skill ${index}`, reason))
+    const notices: Diagnostic[] = []
     const listed = new Map<string, ListedSkill>()
     const earlier = new Map(known?.listed?.map(skill => [skill.location, skill]))
+    /** If a skill cannot be verified, keeps its last verified state, so that the other skills continue. */
+    const refuse = (uri: string, reason: string): void => {
+      const before = earlier.get(folderOf(uri) ?? '')
+      if (before !== undefined && !listed.has(before.location)) listed.set(before.location, before)
+      notices.push(this.#notice(uri, reason, before !== undefined))
+    }
+    for (const { uri, index, reason } of invalid) refuse(uri ?? `skill ${index}`, reason)
     const budget = { left: this.#maxBytes - total }
     for (const entry of entries) {
       const before = earlier.get(folderOf(entry.uri) ?? '')
@@ -284,9 +296,7 @@ class McpFetcher implements TreeFetcher {
         listed.set(skill.location, isDue ? await readFiles(skills, skill, context, budget) : skill)
       } catch (thrown) {
         signal.throwIfAborted()
-        // If a skill cannot be verified, keeps its last verified state and continues with the other skills.
-        if (before !== undefined && !listed.has(before.location)) listed.set(before.location, before)
-        notices.push(this.#notice(entry.uri, toMessage(thrown), before !== undefined))
+        refuse(entry.uri, toMessage(thrown))
       }
     }
     this.#list = [...listed.values()].sort((a, b) => (a.location < b.location ? -1 : 1))
@@ -295,7 +305,7 @@ class McpFetcher implements TreeFetcher {
     return version === known?.version ? { notices } : { tree, notices }
   }
 
-  #notice(uri: string, reason: string, isKept: boolean = false): Diagnostic {
+  #notice(uri: string, reason: string, isKept: boolean): Diagnostic {
     return refuseTreeEntry(this.#place.origin, `${uri}: ${reason}`, isKept)
   }
 }

@@ -1,4 +1,4 @@
-import type { Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
+import type { Skill as SkillEntry } from '@modelcontextprotocol/client/ext/skills'
 import { SkillError } from '@skillstoke/core'
 import { findPathFault, quote } from '@skillstoke/core/internal'
 import {
@@ -18,6 +18,30 @@ const DIRECTORY_TYPE = 'inode/directory'
 /** A listed skill with its entry, which names the URI of each file. */
 export interface McpSkill extends ListedSkill {
   readonly entry: Pick<SkillEntry, 'uri' | 'frontmatter' | 'resources'>
+}
+
+interface Options {
+  readonly signal: AbortSignal
+}
+
+/** What a source calls of the `SkillsClient` of the SDK. */
+export interface EntryReader {
+  readonly directoryRead: boolean
+  list(
+    params: undefined,
+    options: Options,
+  ): Promise<{
+    readonly skills: readonly SkillEntry[]
+    readonly invalid: readonly { readonly uri?: string; readonly index: number; readonly reason: string }[]
+  }>
+  /** Reads a file of a skill, and verifies its digest. */
+  read(entry: McpSkill['entry'], uri: string, options: Options): Promise<{ readonly bytes: Uint8Array }>
+  readDirectory(
+    uri: string,
+    options: Options,
+  ): Promise<{
+    readonly resources: readonly { readonly uri: string; readonly mimeType?: string | undefined }[]
+  }>
 }
 
 /** @throws {SkillError} INVALID_PATH, TOO_LARGE */
@@ -46,7 +70,7 @@ export function toListed({ uri, frontmatter, resources }: SkillEntry): McpSkill 
  * read if its frontmatter or digest is wrong.
  */
 export async function readFiles(
-  skills: SkillsClient,
+  skills: EntryReader,
   skill: McpSkill,
   { store, hasher, signal }: Omit<FetchContext, 'known'>,
   budget: { left: number },
@@ -84,7 +108,7 @@ export async function readFiles(
 
 /** Lists the files of a skill that has no list of files, if the server can list folders. */
 async function listDynamic(
-  skills: SkillsClient,
+  skills: EntryReader,
   uri: string,
   signal: AbortSignal,
 ): Promise<readonly { readonly uri: string; readonly path: string }[]> {
@@ -127,7 +151,7 @@ function pathOf(uri: string, root: string): string {
 }
 
 /** @throws {SkillError} TOO_LARGE */
-function assertSize(bytes: number, left: number = MAX_SKILL_BYTES): void {
+export function assertSize(bytes: number, left: number = MAX_SKILL_BYTES): void {
   const limit = Math.min(MAX_SKILL_BYTES, left)
   if (bytes > limit) throw new SkillError('TOO_LARGE', `it has ${bytes} bytes; at most ${limit} are read`)
 }
