@@ -283,6 +283,38 @@ describe('aiSdk()', () => {
     expect(chat.session.ledger.entries()).toEqual([])
   })
 
+  test.each([
+    ['a stream', 1, 'tool'],
+    ['generateText', 1, 'tool'],
+    ['a stream', 2, 'assistant'],
+    ['generateText', 2, 'assistant'],
+  ] as const)('%s that was stopped at the end of step %i keeps this step', async (kind, count, last) => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    const stop = new AbortController()
+    world.server.play({ kind: 'call', name: 'mail', input: {} }, DONE)
+    let mails = 0
+    let steps = 0
+    const execute = (): string => `Sent ${++mails}.`
+    const onStepEnd = (): void => {
+      if (++steps === count) stop.abort()
+    }
+    const mail = tool({ inputSchema: z.object({}), execute })
+    const call = await chat.turn('The question.', { tools: { mail }, onStepEnd })
+    const settings = {
+      model: createModel(),
+      stopWhen: stepCountIs(5),
+      maxRetries: 0,
+      abortSignal: stop.signal,
+    }
+    const result =
+      kind === 'a stream'
+        ? streamText({ ...settings, ...call })
+        : await generateText({ ...settings, ...call }).catch(() => undefined)
+    expect(await chat.keep(result, { partial: true })).toBe(true)
+    expect([chat.messages.at(-1)?.role, mails]).toEqual([last, 1])
+  })
+
   test('a turn without a finished step is dropped, also with partial', async () => {
     const skills = await world.createSkills()
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })

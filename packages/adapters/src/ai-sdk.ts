@@ -13,7 +13,7 @@ import { defined } from '@skillstoke/core/internal'
 import { type CacheBreakpoint, withCacheBreakpoint } from './ai-sdk/cache-breakpoint.ts'
 import { PageHistory, type PagePart } from './ai-sdk/page-history.ts'
 import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
-import { type AiMessage, type AiResult, type AiStep, AiTurn } from './ai-sdk/turn.ts'
+import { type AiMessage, type AiResult, type AiStep, AiTurn, type EndedStep } from './ai-sdk/turn.ts'
 import { LiveChat, type LiveChildOptions, LiveConversation, type LiveOptions } from './live-conversation.ts'
 import { assertNoClash, withoutNames } from './skill-tools.ts'
 import { noteAnswers } from './told-history.ts'
@@ -44,6 +44,8 @@ interface AiTurnSettings<Tools extends HostTools = HostTools> {
   readonly tools?: Tools
   /** Your own `prepareStep`. It receives the messages with all earlier notices. @default none */
   readonly prepareStep?: Hook
+  /** Your own `onStepEnd`. In version 6 of the AI SDK, it is called as `onStepFinish`. @default none */
+  readonly onStepEnd?: Hook
   /** Your provider options. @default only a cache breakpoint for Anthropic models */
   readonly providerOptions?: ProviderOptions
 }
@@ -62,6 +64,9 @@ interface AiCall<Tools extends HostTools> {
 interface AiTurnCall<Message extends AiMessage, Tools extends HostTools> extends AiCall<Tools> {
   readonly messages: Message[]
   readonly prepareStep: (step: AiStep<Message>) => Promise<AiPreparedStep<Message>>
+  readonly onStepEnd: (step: EndedStep) => Promise<void>
+  /** The name of `onStepEnd` in version 6 of the AI SDK. Version 7 calls only `onStepEnd`. */
+  readonly onStepFinish: (step: EndedStep) => Promise<void>
 }
 
 /** What `prepareStep` returns to the SDK. */
@@ -77,15 +82,13 @@ interface AiUiSettings<Steering extends AiSteering, Tools extends HostTools = Ho
   extends AiTurnSettings<Tools> {
   /** A new `experimental_createSteering()` for this turn. */
   readonly steering: Steering
-  /** Your own `onStepEnd`. @default none */
-  readonly onStepEnd?: Hook
   /** Your own `onEnd`. @default none */
   readonly onEnd?: Hook
 }
 
 /** The arguments of `streamText` for a turn whose messages a user interface stores. */
 interface AiUiCall<Message extends AiMessage, Steering extends AiSteering, Tools extends HostTools>
-  extends Omit<AiTurnCall<Message, Tools>, 'prepareStep' | 'system'> {
+  extends Omit<AiTurnCall<Message, Tools>, 'onStepEnd' | 'onStepFinish' | 'prepareStep' | 'system'> {
   readonly experimental_steering: Steering
   readonly prepareStep: (step: AiStep<Message>) => Promise<undefined>
   readonly onStepEnd: (step: { readonly finishReason: string }) => Promise<void>
@@ -161,9 +164,15 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     const messages = [...this.#messages, ...this.#toMessages(asked)]
     const turn = new AiTurn<Message>(messages.length)
     this.#turn = turn
+    const onStepEnd = async (step: EndedStep): Promise<void> => {
+      turn.end(step)
+      await settings.onStepEnd?.(step as never)
+    }
     return {
       ...this.call(settings),
       messages,
+      onStepEnd,
+      onStepFinish: onStepEnd,
       prepareStep: async step => await this.#prepareStep(turn, step, settings.prepareStep),
     }
   }
@@ -176,7 +185,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   call<Tools extends HostTools = Record<never, never>>({
     tools,
     providerOptions,
-  }: Omit<AiTurnSettings<Tools>, 'prepareStep'> = {}): AiCall<Tools> {
+  }: Omit<AiTurnSettings<Tools>, 'onStepEnd' | 'prepareStep'> = {}): AiCall<Tools> {
     const { system } = this.#live
     const own: HostTools = tools ?? {}
     assertNoClash(this.session, Object.keys(own))

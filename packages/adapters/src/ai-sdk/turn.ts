@@ -27,6 +27,11 @@ interface StepAnswer {
   readonly response: { readonly messages: readonly AiMessage[] }
 }
 
+/** What the SDK passes to `onStepEnd`. */
+export interface EndedStep extends StepAnswer {
+  readonly finishReason: string
+}
+
 /** The history after a turn. */
 interface KeptTurn<Message> {
   readonly messages: readonly Message[]
@@ -48,6 +53,8 @@ export class AiTurn<Message extends AiMessage> {
   /** Number of steps that the SDK began. */
   #started = 0
   #firstStep: object | undefined
+  /** The steps that the SDK reported as finished. A call that rejects returns none of them. */
+  readonly #ended: StepAnswer[] = []
 
   constructor(inputLength: number) {
     this.#inputLength = inputLength
@@ -62,6 +69,11 @@ export class AiTurn<Message extends AiMessage> {
     this.#received = messages.length
     this.#sent = [...this.#sent, ...messages.slice(known)]
     return this.#sent
+  }
+
+  /** Records a step whose tools have answered. */
+  end(step: EndedStep): void {
+    if (step.finishReason !== 'error') this.#ended.push(step)
   }
 
   /** Records the messages that the SDK sends in this step. */
@@ -96,8 +108,9 @@ export class AiTurn<Message extends AiMessage> {
   /** Returns the history after the steps that finished; `undefined` if none did. */
   async finishEarly(result: AiResult | undefined): Promise<KeptTurn<Message> | undefined> {
     // `generateText` rejects instead of returning the steps that finished, and so does a stream in its first step.
-    const complete = await Promise.resolve(result?.steps ?? []).catch(() => [])
-    this.#assertOwn(complete)
+    const given = await Promise.resolve(result?.steps ?? []).catch(() => [])
+    this.#assertOwn(given)
+    const complete = given.length < this.#ended.length ? this.#ended : given
     if (this.#started > 0 && complete.length >= this.#started) return this.#after(complete)
     return this.#started > 1 ? { messages: this.#sent, ...defined({ state: this.state }) } : undefined
   }
