@@ -14,6 +14,13 @@ declare module 'cloudflare:workers' {
   }
 }
 
+/** What `wrangler types` writes for the settings of the page. */
+interface Env {
+  readonly BUCKET: R2Bucket
+  readonly MODEL_URL: string
+  readonly MODEL_KEY: string
+}
+
 interface R2Bucket {
   list(options: { prefix: string; delimiter: '/'; cursor?: string }): Promise<R2Page>
   head(key: string): Promise<R2Object | null>

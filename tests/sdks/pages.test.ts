@@ -87,7 +87,10 @@ async function run(folder: TemporaryFolder, command: string, env: NodeJS.Process
   return stdout.trim()
 }
 
-describe.each(AGENT_SDKS)('the page about $name', ({ id }) => {
+/** The pages with whole programs. */
+const PAGES = [...AGENT_SDKS, { id: 'workflow-agent', name: 'WorkflowAgent' }]
+
+describe.each(PAGES)('the page about $name', ({ id }) => {
   const steps = readSteps(id)
 
   test('installs every package that the program imports', () => {
@@ -113,7 +116,7 @@ describe.each(AGENT_SDKS)('the page about $name', ({ id }) => {
 
 /** Their models cannot be the offline model, which answers chat completions. */
 const SCRIPTED = ['claude-agent-sdk', 'copilot']
-const OFFLINE = AGENT_SDKS.filter(({ id }) => !SCRIPTED.includes(id))
+const OFFLINE = PAGES.filter(({ id }) => !SCRIPTED.includes(id))
 
 test.each(OFFLINE)(
   'the command of the page about $name prints the answer that the page shows',

@@ -15,10 +15,6 @@ import {
   type UIMessageChunk,
 } from 'ai'
 
-interface Env {
-  readonly BUCKET: R2Bucket
-}
-
 /** A conversation that follows the skills of a bucket. */
 export class ChatAgent extends AIChatAgent<Env> {
   #chat!: AiSdkChat<ModelMessage>
@@ -33,8 +29,7 @@ export class ChatAgent extends AIChatAgent<Env> {
   }
 
   override async onChatMessage(_onFinish: unknown, options?: OnChatMessageOptions): Promise<Response> {
-    const baseURL = process.env['MODEL_URL'] ?? ''
-    const openai = createOpenAI({ baseURL, apiKey: process.env['MODEL_KEY'] ?? 'none' })
+    const openai = createOpenAI({ baseURL: this.env.MODEL_URL, apiKey: this.env.MODEL_KEY })
     const stored = this.messages.map(restoreNotices)
     const tools = toAiTools(this.#chat.session.tools)
     const messages = await convertToModelMessages(stored, { tools, ignoreIncompleteToolCalls: true })
