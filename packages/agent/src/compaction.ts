@@ -75,3 +75,8 @@ export function isAdded({ role, content }: Pick<ConversationMessage, 'role' | 'c
   const starts = [SUMMARY, RESTORED, NOTICE_TAG, STOPPED]
   return role === 'user' && typeof content === 'string' && starts.some(start => content.startsWith(start))
 }
+
+/** Changes a text of the user that begins like a message of the agent, so that nobody takes it for one. */
+export function ownWords(text: string): string {
+  return isAdded({ role: 'user', content: text }) ? `\n${text}` : text
+}

@@ -28,6 +28,7 @@ import {
   findMissingTexts,
   findOpenMessages,
   findOpenQuestion,
+  ownWords,
   STOPPED,
   toCompacted,
 } from './compaction.ts'
@@ -122,6 +123,8 @@ export class Conversation implements Disposable {
   #seq = 0
   /** Whether the store was asked for an earlier part of this conversation. */
   #isLoaded: boolean
+  /** The reading of an earlier part that is going on. */
+  #loading: Promise<void> | undefined
   /** Tokens of the last request and its answer. */
   #lastTokens = 0
   #running = 0
@@ -301,20 +304,26 @@ export class Conversation implements Disposable {
    * Copies the conversation after its running turns. Returns the copy, which goes its own way.
    * @param id the id of the copy. The default is a random id
    * @throws {SkillError} CLOSED; INVALID_OPTION when the store has a conversation with this id
+   * @throws ConversationBusyError when another process answers in this conversation
    */
   async branch(id: string = randomUUID()): Promise<Conversation> {
     const { store, tenant, open } = this.#parts
-    await this.#turn
-    this.#assertOpen()
-    await this.#load()
-    try {
-      await store.fork(tenant, this.id, this.#seq, id)
-    } catch (cause) {
-      if (!(cause instanceof ConversationConflictError)) throw cause
-      const fault = `there is already a conversation ${quote(id)}; choose another id`
-      throw new SkillError('INVALID_OPTION', fault, { cause })
+    const work = async (): Promise<void> => {
+      try {
+        await store.fork(tenant, this.id, this.#seq, id)
+      } catch (cause) {
+        if (!(cause instanceof ConversationConflictError)) throw cause
+        const fault = `there is already a conversation ${quote(id)}; choose another id`
+        throw new SkillError('INVALID_OPTION', fault, { cause })
+      }
     }
+    for await (const _ of this.#inTurn(undefined, () => inSilence(work)));
     return await open(id)
+  }
+
+  /** Reads what the store has of the conversation, unless a turn has read it. Used by `SkillAgent.open`. */
+  async read(): Promise<void> {
+    await this.#load()
   }
 
   /** Closes the conversation in this agent. `SkillAgent.open` continues the conversation from the store. Idempotent. */
@@ -448,7 +457,10 @@ export class Conversation implements Disposable {
       return
     }
     if (pending.length > 0) await this.#append([toDeclinedMessage(pending, finished)])
-    const question = { role: 'user', content: typeof input === 'string' ? input : toStorable(input) } as const
+    const question = {
+      role: 'user',
+      content: typeof input === 'string' ? ownWords(input) : toStorable(input),
+    } as const
     if (typeof input !== 'string') {
       await this.#append([question])
       this.#question = question
@@ -456,7 +468,7 @@ export class Conversation implements Disposable {
     }
     using attempt = new Attempt(this.session)
     const { reservedCommands: reserved } = this.#options
-    const { text, skill } = await this.session.expandSlash(input, defined({ reserved }))
+    const { text, skill } = await this.session.expandSlash(ownWords(input), defined({ reserved }))
     await this.#append([{ role: 'user', content: text }])
     attempt.keep()
     this.#question = question
@@ -582,6 +594,13 @@ export class Conversation implements Disposable {
   /** Continues the stored conversation with this id, if the host did not open it but the store contains it. */
   async #load(): Promise<void> {
     if (this.#isLoaded) return
+    this.#loading ??= this.#readStored().finally(() => {
+      this.#loading = undefined
+    })
+    await this.#loading
+  }
+
+  async #readStored(): Promise<void> {
     const { store, tenant } = this.#parts
     const stored = await readStored(store, tenant, this.id)
     this.#assertOpen()

@@ -157,6 +157,7 @@ export class SkillAgent implements AsyncDisposable {
     this.#assertOpen()
     const { store, tenant = DEFAULT_TENANT } = this.options
     const known = this.#find(id)
+    await known?.read()
     if (known !== undefined) return known
     const stored = await readStored(store, tenant, id)
     return this.#find(id) ?? this.#keep(new Conversation(id, this.#toParts(id), stored))

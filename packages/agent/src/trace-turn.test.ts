@@ -107,7 +107,7 @@ test('trace() shows a failed turn without an answer, and the retry in the same t
 })
 
 test('trace() refuses a turn that does not exist', async () => {
-  await expect(trace()).rejects.toThrow('the conversation "chat" has no turn 0')
+  await expect(trace()).rejects.toThrow('the conversation "chat" has no turns')
   await open([]).send('Hello.')
   for (const turn of [0, 2, 1.5])
     await expect(trace(turn)).rejects.toMatchObject({

@@ -74,10 +74,9 @@ export async function traceTurn(
 export function findTurn(turns: readonly Turn[], conversation: string, turn: number = turns.length): Turn {
   const found = turns[turn - 1]
   if (found !== undefined) return found
-  throw new SkillError(
-    'INVALID_OPTION',
-    `the conversation ${quote(conversation)} has no turn ${turn}; the number of its turns is ${turns.length}`,
-  )
+  const fault =
+    turns.length === 0 ? 'has no turns' : `has no turn ${turn}; the number of its turns is ${turns.length}`
+  throw new SkillError('INVALID_OPTION', `the conversation ${quote(conversation)} ${fault}`)
 }
 
 /** The messages of a turn. The first one is the question. */
