@@ -304,7 +304,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
 
   /** Returns the conversation to store, as JSON if the messages are JSON. It does not contain an open turn. */
   state(): AiSdkState<Message> {
-    const { base, parts } = this.#page ?? {}
+    const { base, allParts: parts } = this.#page ?? {}
     return { messages: this.#messages, session: base ?? this.#live.state(), ...defined({ parts }) }
   }
 

@@ -1,3 +1,5 @@
+import { portableHasher } from '@skillstoke/core/source'
+
 /** An item of a history: a message, a tool call or the result of a tool call. */
 export interface HistoryItem {
   /** @default 'message' */
@@ -21,6 +23,8 @@ export interface HistoryPlace {
   readonly index: number
   /** Describes the last two items before the place. */
   readonly key: string
+  /** A digest of all items before the place. Absent if only the newest items matter. */
+  readonly path?: string
 }
 
 type Items = readonly HistoryItem[]
@@ -28,6 +32,20 @@ type Items = readonly HistoryItem[]
 export function placeAt(items: Items, index: number): HistoryPlace {
   const before = items.slice(Math.max(index - 2, 0), Math.max(index, 0))
   return { index, key: before.map(describeItem).join('|') }
+}
+
+/** Returns a place that is found again only behind the same items. */
+export function pathTo(items: Items, index: number): HistoryPlace {
+  return { ...placeAt(items, index), path: digestPath(items, index) }
+}
+
+/** True if all items before the place are the same as before. */
+export function isSamePath(items: Items, { index, path }: HistoryPlace): boolean {
+  return path !== undefined && index <= items.length && path === digestPath(items, index)
+}
+
+function digestPath(items: Items, index: number): string {
+  return portableHasher.sha256(JSON.stringify(items.slice(0, index).map(describeItem)))
 }
 
 export function isSamePlace(left: HistoryPlace | undefined, right: HistoryPlace): boolean {

@@ -172,7 +172,7 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
     this.#answers = []
     this.#start = stored?.start ?? ''
     this.session.beginTurn() // the skills of the conversation that the agent had before are no longer active
-    this.#told.rewind(stored?.texts ?? [], stored?.session ?? this.#initial)
+    this.#told.resume(stored?.texts ?? [], stored?.session ?? this.#initial)
     if (stored !== undefined) return
     await this.session.rebase()
     this.#told.restart([])

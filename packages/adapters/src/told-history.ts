@@ -17,16 +17,23 @@ export interface ToldPart {
   readonly isCovered?: boolean
   /** True if a turn began after the text. */
   readonly isOfEarlierTurn?: boolean
+  /** True if the owner took the text back. A page that shows an earlier branch again brings the text back. */
+  readonly isRemoved?: boolean
 }
+
+/** Number of removed parts that are kept, so that a long conversation does not grow with each repeated turn. */
+const MAX_REMOVED = 100
 
 /**
  * The record of a history that others own: a state, and the parts that followed. The owner can remove and repeat
  * messages, so the adapter compares the parts with the history before each request. Nothing in the history adds a part.
- * All parts are kept, because the owner can take any of them back. The history has a longer text for each part.
+ * All parts are kept, because the owner can take any of them back, and can show a removed branch again. The history has a
+ * longer text for each part.
  */
 export class ToldHistory<Part extends ToldPart> {
   readonly session: SkillSession
   #base: SessionState
+  /** In the order in which they were added, including removed ones. */
   #parts: readonly Part[]
 
   /** `session` must have resumed `base`. */
@@ -42,8 +49,19 @@ export class ToldHistory<Part extends ToldPart> {
     return this.#base
   }
 
+  /** The parts that the history contains. */
   get parts(): readonly Part[] {
+    return this.#parts.filter(({ isRemoved }) => isRemoved !== true)
+  }
+
+  /** The parts that the history contains, and those that its owner took back. */
+  get allParts(): readonly Part[] {
     return this.#parts
+  }
+
+  /** All parts, those of the present branch first: an equal text of another branch must not take their place. */
+  inSearchOrder(): readonly Part[] {
+    return [...this.parts, ...this.#parts.filter(({ isRemoved }) => isRemoved === true)]
   }
 
   add(part: Part): void {
@@ -67,13 +85,29 @@ export class ToldHistory<Part extends ToldPart> {
     this.session.beginTurn()
   }
 
-  /** Makes the session know the state and the parts, and nothing else. Active skills stay active until the turn ends. */
-  rewind(parts: readonly Part[] = this.#parts, base: SessionState = this.#base): void {
+  /** Makes the session know this state and these parts, and nothing else. */
+  resume(parts: readonly Part[], base: SessionState): void {
     this.#base = base
     this.#parts = parts
+    this.rewind()
+  }
+
+  /**
+   * Makes the session know the state and the parts with these, and nothing else. Active skills stay active until the
+   * turn ends.
+   */
+  rewind(isKept: (part: Part) => boolean = ({ isRemoved }) => isRemoved !== true): void {
+    const removed = this.#parts.filter(part => !isKept(part)).slice(-MAX_REMOVED)
+    const stale = new Set(removed)
+    this.#parts = this.#parts.flatMap(part => {
+      if (stale.has(part)) return { ...part, isRemoved: true }
+      if (!isKept(part)) return []
+      return part.isRemoved === true ? { ...part, isRemoved: false } : part
+    })
+    const { parts } = this
     const loads = parts.filter(({ isOfEarlierTurn }) => isOfEarlierTurn !== true).flatMap(namesOf)
     const { active = [] } = this.session.state()
-    this.session.replay(base, entriesOf(parts), [...active, ...loads])
+    this.session.replay(this.#base, entriesOf(parts), [...active, ...loads])
   }
 
   /** Makes the present state of the session the state before all parts, which it then contains. */
@@ -83,37 +117,46 @@ export class ToldHistory<Part extends ToldPart> {
   }
 
   /**
-   * Compares the parts with the history. If its end was removed, the session forgets what was there. Returns false if
-   * other parts are gone, because the context was compacted. The caller must then start over.
+   * Compares the parts with the history. If its end was removed, the session forgets what was there. If removed parts are
+   * there again, the session knows them again. Returns false if other parts are gone, because the context was compacted.
+   * The caller must then start over.
    */
   follow(isThere: (part: Part) => boolean, isCut = false): boolean {
-    const lost = this.#findLost(isThere)
+    const isBack = this.#parts.some(part => part.isRemoved === true && isThere(part))
+    const wanted = this.#parts.filter(part => part.isRemoved !== true || isThere(part))
+    const lost = findLost(wanted, isThere)
+    if (lost.length === 0 && !isBack) return true
     const [first] = lost
-    const end = first === undefined ? this.#parts.length : this.#parts.indexOf(first)
-    const isEnd = end + lost.length === this.#parts.length && !lost.some(({ isCovered }) => isCovered)
-    if (lost.length > 0 && (isCut || !isEnd)) return false
-    if (lost.length > 0) this.rewind(this.#parts.slice(0, end))
+    const end = first === undefined ? wanted.length : wanted.indexOf(first)
+    const isEnd = end + lost.length === wanted.length
+    const isGone = lost.some(({ isCovered }) => isCovered === true) || (!isBack && (isCut || !isEnd))
+    if (isGone) return false
+    const kept = new Set(wanted.filter(part => !lost.includes(part)))
+    this.rewind(part => kept.has(part))
     return true
   }
+}
 
-  /**
-   * Returns the parts that the history lacks. A skill that was loaded again makes its older text needless. A notice is
-   * not missed if the state before the parts contains it.
-   */
-  #findLost(isThere: (part: Part) => boolean): readonly Part[] {
-    const there = new Set(this.#parts.filter(isThere))
-    const namesAfter = (index: number): Set<string> =>
-      new Set(this.#parts.slice(index + 1).flatMap(part => (there.has(part) ? namesOf(part) : [])))
-    return this.#parts.filter((part, index) => {
-      if (there.has(part)) return false
-      if (!hasLoad(part))
-        return part.entries.every(
-          ({ kind }) => kind === 'load' || (kind === 'notice' && part.isCovered !== true),
-        )
-      const later = namesAfter(index)
-      return !namesOf(part).every(name => later.has(name))
-    })
-  }
+/**
+ * Returns the parts that the history lacks. A skill that was loaded again makes its older text needless. A notice is not
+ * missed if the state before the parts contains it.
+ */
+function findLost<Part extends ToldPart>(
+  parts: readonly Part[],
+  isThere: (part: Part) => boolean,
+): readonly Part[] {
+  const there = new Set(parts.filter(isThere))
+  const namesAfter = (index: number): Set<string> =>
+    new Set(parts.slice(index + 1).flatMap(part => (there.has(part) ? namesOf(part) : [])))
+  return parts.filter((part, index) => {
+    if (there.has(part)) return false
+    if (!hasLoad(part))
+      return part.entries.every(
+        ({ kind }) => kind === 'load' || (kind === 'notice' && part.isCovered !== true),
+      )
+    const later = namesAfter(index)
+    return !namesOf(part).every(name => later.has(name))
+  })
 }
 
 export function entriesOf(parts: readonly ToldPart[]): readonly SessionEntry[] {

@@ -6,9 +6,11 @@ import {
   findMove,
   type HistoryItem,
   type HistoryPlace,
+  isSamePath,
   isSamePlace,
   isUnchanged,
   isUserMessage,
+  pathTo,
   placeAt,
   plainTextOf,
   toUserMessage,
@@ -63,17 +65,18 @@ export class TrackedHistory extends ToldHistory<KnownText> {
   }
 
   state(): HistoryState {
-    return { session: this.base, texts: this.parts, ...defined({ turn: this.#turn, start: this.#start }) }
+    return { session: this.base, texts: this.allParts, ...defined({ turn: this.#turn, start: this.#start }) }
   }
 
   /** Returns the items of the next request: the whole history with all notices. */
   async prepare<Item extends HistoryItem>(items: readonly Item[]): Promise<Woven<Item>> {
     // A history that begins with a new question was cleared, so no context is lost.
     const isCut = this.#followStart(items) && items.length > 1
-    if (!this.follow(text => isStored(items, text), isCut)) await this.restore(items)
+    const there = this.#findThere(items)
+    if (!this.follow(text => there.has(text), isCut)) await this.restore(items)
     await this.#beginTurn(items)
     const notice = await this.takeNotice()
-    if (notice !== undefined) this.add({ ...notice, place: placeAt(items, items.length) })
+    if (notice !== undefined) this.add({ ...notice, place: pathTo(items, items.length) })
     return weave(items, this.parts)
   }
 
@@ -87,6 +90,19 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     if (lost === undefined) return
     const place = placeAt(items, items.length)
     this.add({ text: lost.text, place, entries: [], isCovered: true })
+  }
+
+  /** Returns the texts that the history contains. Each result of a tool counts for one text, as servers repeat ids. */
+  #findThere(items: Items): ReadonlySet<KnownText> {
+    const results = items.flatMap(({ callId, type }) => (callId && type !== 'function_call' ? [callId] : []))
+    const found = this.inSearchOrder().filter(text => {
+      if ('place' in text)
+        return text.isRemoved === true ? isSamePath(items, text.place) : isUnchanged(items, text.place)
+      const index = results.indexOf(text.callId)
+      if (index >= 0) results.splice(index, 1)
+      return index >= 0
+    })
+    return new Set(found)
   }
 
   /** Moves all places back if the host removed the start of the history. Returns true if the start is another one. */
@@ -111,7 +127,7 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     this.#turn = turn
     this.beginTurn()
     const slash = index === items.length - 1 ? await this.expandSlash(asked) : undefined
-    if (slash !== undefined) this.add({ ...slash, place: turn })
+    if (slash !== undefined) this.add({ ...slash, place: pathTo(items, index + 1) })
   }
 
   /** Loads the skill of a message that begins with `/` and the skill's name. */

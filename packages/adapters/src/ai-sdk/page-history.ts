@@ -23,13 +23,14 @@ export class PageHistory extends ToldHistory<PagePart> {
     this.#newest = messages
     const contents = messages.flatMap(listContents)
     const there = new Set(
-      this.parts.filter(part => {
+      this.inSearchOrder().filter(part => {
         const index = contents.findIndex(content => isEvidence(content, part))
         if (index >= 0) contents.splice(index, 1)
         return index >= 0
       }),
     )
-    if (!this.follow(part => there.has(part))) this.rewind([...there])
+    const isThere = (part: PagePart): boolean => there.has(part)
+    if (!this.follow(isThere)) this.rewind(isThere)
     const isNew = this.#endsWithQuestion(messages)
     if (isNew) this.beginTurn()
     return isNew

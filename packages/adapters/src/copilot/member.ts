@@ -40,7 +40,7 @@ export class CopilotMember {
     const { readEvents } = this.#options
     if (readEvents === undefined) return
     const { parts, hasCatalog } = readHistory(await readEvents(), this.#unsaved)
-    this.#told.rewind(parts, parts[0]?.base ?? this.#initial)
+    this.#told.resume(parts, parts[0]?.base ?? this.#initial)
     this.hasCatalog = hasCatalog
     this.isStale = false
   }
