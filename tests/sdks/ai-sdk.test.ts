@@ -369,6 +369,18 @@ describe('aiSdk()', () => {
     expect(lastText()).not.toContain('A summary.')
   })
 
+  test('compact() leaves the notices out of the messages that stay', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    await chat.keep(await generateText({ model: createModel(), ...(await chat.turn('The question.')) }))
+    world.folder.writeSkill('maps')
+    await chat.keep(await generateText({ model: createModel(), ...(await chat.turn('Again.')) }))
+    const own = chat.messages.filter(({ role }) => role === 'user')
+    expect(own).toHaveLength(3)
+    await chat.compact(own)
+    expect(chat.messages).toEqual([own[0], own[1]])
+  })
+
   test('compact() after a failed turn drops that turn, so that the next turn begins with the summary', async () => {
     const skills = await world.createSkills()
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })

@@ -314,6 +314,17 @@ describe('a conversation', () => {
     ])
   })
 
+  test('compact() leaves the notices out of the messages that stay', async () => {
+    const chat = open()
+    world.prepare(() => world.folder.writeSkill('maps'))
+    await keep(chat, EDIT, DONE)
+    expect(JSON.stringify(chat.messages)).toContain('added: maps')
+    await chat.compact(chat.messages.filter(({ role }) => role === 'user'))
+    expect(JSON.stringify(chat.messages)).not.toContain('added: maps')
+    expect(chat.messages).toHaveLength(1)
+    expect(chat.instructions).toContain('maps')
+  })
+
   test('does not see the skills of another conversation', async () => {
     const one = open({ scope: { exclude: ['secret'] } })
     const two = open({ id: 'chat-2' })

@@ -403,6 +403,27 @@ describe('a compaction', () => {
     expect(countText(chat.last, 'form TWO')).toBe(1)
   })
 
+  test('that keeps a notice corrects what is no longer true of it', async () => {
+    await using chat = await Chat.open()
+    const { folder } = chat.world
+    const agent = chat.agent({
+      conversationManager: new sdk.SlidingWindowConversationManager({ windowSize: 5 }),
+    })
+    chat.play(load('refund'), DONE, DONE, DONE)
+    await agent.invoke('Begin.')
+    folder.remove('orders')
+    folder.writeSkill('plans')
+    await agent.invoke('Second.')
+    folder.writeSkill('orders')
+    folder.remove('plans')
+    await agent.invoke('Third.')
+    const { text = '' } = chat.last ?? {}
+    expect(text).toContain('removed: orders') // the window keeps the notice, and drops the load before it
+    expect(text).not.toContain('Begin.')
+    expect(text.lastIndexOf('added: orders')).toBeGreaterThan(text.lastIndexOf('removed: orders'))
+    expect(text.lastIndexOf('removed: plans')).toBeGreaterThan(text.lastIndexOf('added: plans'))
+  })
+
   test('that keeps the answer of a load does not repeat the skill', async () => {
     await using chat = await Chat.open()
     const agent = chat.agent()

@@ -14,7 +14,13 @@ import { type CacheBreakpoint, withCacheBreakpoint } from './ai-sdk/cache-breakp
 import { PageHistory, type PagePart } from './ai-sdk/page-history.ts'
 import { type AiHostTool, type AiTool, toAiTools, withGate } from './ai-sdk/tools.ts'
 import { type AiMessage, type AiResult, type AiStep, AiTurn, type EndedStep } from './ai-sdk/turn.ts'
-import { LiveChat, type LiveChildOptions, LiveConversation, type LiveOptions } from './live-conversation.ts'
+import {
+  LiveChat,
+  type LiveChildOptions,
+  LiveConversation,
+  type LiveOptions,
+  withoutNotices,
+} from './live-conversation.ts'
 import { assertNoClash, withoutNames } from './skill-tools.ts'
 import { noteAnswers } from './told-history.ts'
 
@@ -285,8 +291,8 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
   }
 
   /**
-   * Replaces the history by a summary, and adds the loaded skills at their newest revisions. The next request has a new
-   * catalog. In your own `prepareStep`, `compact()` replaces the messages of the running turn. At any other time, it drops
+   * Replaces the history by a summary, and adds the loaded skills at their newest revisions. Notices in the summary are
+   * left out, because the next request has a new catalog. In your own `prepareStep`, `compact()` replaces the messages of the running turn. At any other time, it drops
    * a turn that was not kept, for example because the conversation was too long for the model.
    */
   async compact(summary: string | readonly Message[], options?: RebaseOptions): Promise<void> {
@@ -297,7 +303,7 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     } else this.#assertOpen(running)
     const restored = await this.#live.rebase(options)
     this.#page?.restart([])
-    const messages = [...this.#toMessages(summary), ...this.#toMessages(restored)]
+    const messages = [...withoutNotices(this.#toMessages(summary)), ...this.#toMessages(restored)]
     if (running === undefined) this.#messages = messages
     else running.replacement = messages
   }

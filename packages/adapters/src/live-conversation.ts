@@ -159,6 +159,24 @@ export function joinTexts(...texts: readonly (string | undefined)[]): string {
   return texts.filter(text => text !== undefined && text !== '').join('\n\n')
 }
 
+/** Leaves the notices out of the messages that a compaction keeps, because the new catalog replaces them. */
+export function withoutNotices<Message>(messages: readonly Message[]): readonly Message[] {
+  return messages.flatMap(message => {
+    const { role, content } = message as { readonly role?: unknown; readonly content?: unknown }
+    if (role !== 'user') return [message]
+    if (!Array.isArray(content)) return isNotice(content) ? [] : [message]
+    const rest = (content as readonly { readonly text?: unknown }[]).filter(({ text }) => !isNotice(text))
+    if (rest.length === content.length) return [message]
+    return rest.length === 0 ? [] : [{ ...message, content: rest }]
+  })
+}
+
+function isNotice(text: unknown): boolean {
+  return (
+    typeof text === 'string' && /^\s*<skills_update generation="[^"]*">\n.*<\/skills_update>\s*$/s.test(text)
+  )
+}
+
 /** Renders the loaded skills that come back after a compaction; `undefined` if there are none. */
 export function renderRestored(restored: readonly Pick<RestoredSkill, 'text'>[]): string | undefined {
   if (restored.length === 0) return undefined

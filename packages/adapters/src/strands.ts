@@ -203,12 +203,13 @@ export class StrandsPlugin<Result = unknown> extends LiveChat {
     // The reader of a stream has stopped, so the SDK dropped the answers.
     if (this.#answers.length > 0) this.#told.rewind()
     this.#answers = []
-    if (this.#told.follow(text => isStored(index, text), isCut)) return
+    // A length is too weak a sign that a text which was taken back is there again.
+    if (this.#told.follow(text => text.isRemoved !== true && isStored(index, text), isCut)) return
     const lost = await startOver(this.session, this.#settings.rebase, ({ text }) =>
       containsText(messages, text),
     )
-    const isSkill = ({ entries }: StoredText): boolean => entries.some(({ kind }) => kind === 'load')
-    this.#told.restart(this.#told.parts.filter(text => isSkill(text) && isStored(index, text)))
+    const isNews = ({ entries }: StoredText): boolean => entries.some(({ kind }) => kind !== 'read')
+    this.#told.restart(this.#told.parts.filter(text => isNews(text) && isStored(index, text)))
     if (lost === undefined) return
     const place = appendText(this.#settings.sdk, messages, lost.text)
     this.#told.add({ ...place, entries: lost.entries, isCovered: true })

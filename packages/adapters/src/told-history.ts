@@ -110,8 +110,14 @@ export class ToldHistory<Part extends ToldPart> {
     this.session.replay(this.#base, entriesOf(parts), [...active, ...loads])
   }
 
-  /** Makes the present state of the session the state before all parts, which it then contains. */
+  /**
+   * Makes the present state of the session the state before all parts, which it then contains. The model reads the
+   * notices that are left after the new catalog, so what they say otherwise is told again.
+   */
   restart(parts: readonly Part[]): void {
+    const { active = [] } = this.session.state()
+    const notices = parts.flatMap(({ entries }) => entries.filter(({ kind }) => kind === 'notice'))
+    if (notices.length > 0) this.session.replay(this.session.state(), notices, active)
     this.#base = this.session.state()
     this.#parts = parts.map(part => ({ ...part, isCovered: true }))
   }

@@ -80,8 +80,8 @@ export class LoopConversation<Message, Request, Answer> extends LiveChat {
   }
 
   /**
-   * Replaces the history by a summary, and adds the loaded skills at their newest revisions. The next request has a new
-   * catalog. An open turn continues from the summary. If the turn is dropped, the summary stays.
+   * Replaces the history by a summary, and adds the loaded skills at their newest revisions. Notices in the summary are
+   * left out, because the next request has a new catalog. An open turn continues from the summary. If the turn is dropped, the summary stays.
    */
   async compact(summary: string | readonly Message[], options?: RebaseOptions): Promise<void> {
     const kept = typeof summary === 'string' ? [this.#host.format.toUserMessage(summary)] : summary

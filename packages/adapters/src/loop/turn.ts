@@ -1,5 +1,5 @@
 import { type RebaseOptions, SkillError, type ToolContext } from '@skillstoke/core'
-import type { LiveConversation } from '../live-conversation.ts'
+import { type LiveConversation, withoutNotices } from '../live-conversation.ts'
 import type { LoopCall, LoopOutcome, LoopTools } from './tools.ts'
 
 /** How one model API writes requests and answers. */
@@ -44,10 +44,11 @@ interface LoopHistory<Message> {
 /** Replaces the history by a summary and the loaded skills. An open turn continues from there. */
 export async function compact<Message, Request, Answer>(
   host: LoopHost<Message, Request, Answer>,
-  kept: readonly Message[],
+  summary: readonly Message[],
   options?: RebaseOptions,
 ): Promise<void> {
   const { format, live } = host
+  const kept = withoutNotices(summary)
   const restored = await live.rebase(options)
   host.messages = restored === undefined ? kept : format.append(kept, [format.toUserMessage(restored)])
   if (host.open === undefined) return
