@@ -381,7 +381,10 @@ export default { day } satisfies ToolSet`,
       { mcpServers: { gone: { command: './no-such-program' } } },
       'the MCP server "gone" cannot be used: spawn',
     ],
-    [{ mcpServers: { gone: { url: 'http://127.0.0.1:1/mcp' } } }, 'the MCP server "gone" cannot be used: '],
+    [
+      { mcpServers: { gone: { url: 'http://127.0.0.1:1/mcp' } } },
+      'the MCP server "gone" (http://127.0.0.1:1/mcp) cannot be used: ',
+    ],
     [
       {
         mcpServers: {
@@ -390,14 +393,15 @@ export default { day } satisfies ToolSet`,
       },
       'no database',
     ],
-    [{ mcpServers: { both: { command: 'a', url: 'http://x' } } }, 'skillstoke.json:1:'],
+    [{ mcpServers: { both: { command: 'a', url: 'http://x' } } }, 'write either "command"'],
+    [{ mcpServers: { wrong: { cmd: 'a' } } }, 'write either "command"'],
     [{ mcpServers: { 'a b': { command: 'a' } } }, 'a server name has 1 to 32 letters'],
     [{ tools: './missing.mjs' }, 'cannot be loaded: '],
-    [{ tools: './list.mjs' }, 'must be an object of AI SDK tools'],
+    [{ tools: './list.mjs' }, '"day" in the default export of '],
     [{ tools: './clash.mjs' }, 'your tool "skill" has the name of a skill tool'],
   ])('refuses %j with exit code 2', async (agent, message) => {
     folder.write('list.mjs', 'export default { day: {} }')
-    folder.write('clash.mjs', 'export default { skill: { inputSchema: {} } }')
+    folder.write('clash.mjs', 'export default { skill: { inputSchema: { jsonSchema: {} } } }')
     configure(agent)
     const { code, stdout, stderr } = await chat([...named, '--ask', 'Hello.'])
     expect([code, stdout]).toEqual([2, ''])

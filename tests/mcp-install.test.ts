@@ -57,6 +57,13 @@ test('an entry has the sandbox and the tools that the command names', () => {
   expect(it.stoke('mcp', 'install', 'cursor').stdout).toContain('replaced "skillstoke"')
 })
 
+test('an installation refuses a folder that does not exist, and writes nothing', () => {
+  using it = openProject()
+  const { status, stderr } = it.stoke('mcp', 'install', 'claude-code', '--root', 'nope')
+  expect([status, stderr]).toEqual([2, expect.stringContaining('the folder "nope" does not exist')])
+  expect(it.stoke('mcp', 'uninstall', 'claude-code').stdout).toContain('has no server')
+})
+
 test('--check refuses a folder that does not exist', () => {
   using it = openProject()
   const { status, stderr } = it.stoke('mcp', '--check', '--root', 'nope')

@@ -10,7 +10,8 @@ import {
   type SkillScope,
   type SkillSession,
 } from '@skillstoke/core'
-import { defined } from '@skillstoke/core/internal'
+import { defined, waitAtMost } from '@skillstoke/core/internal'
+import { systemClock } from '@skillstoke/core/source'
 import { type CopilotCall, type CopilotConfig, mergeConfig } from './copilot/config.ts'
 import { type CopilotEvent, isCompaction } from './copilot/history.ts'
 import { CopilotMember } from './copilot/member.ts'
@@ -53,6 +54,9 @@ type CopilotSettings = Required<Pick<CopilotOptions, 'agents'>> & Pick<CopilotOp
 /** After these events, messages may be missing in the conversation. */
 const INTERRUPTION = /^(?:abort|session\.(?:context_cleared|error|snapshot_rewind))$/
 
+/** How long a tool call waits for the event of its start. */
+const START_TIMEOUT_MS = 5_000
+
 /** A subagent may go on after its end, so its conversation stays open until so many others were active after it. */
 const MAX_SUBAGENTS = 100
 
@@ -80,6 +84,8 @@ export class CopilotAgent extends LiveChat {
   readonly #subagents = new RecentMap<CopilotMember>(MAX_SUBAGENTS, ({ session }) => session.close())
   /** The agents that call a tool now, by the id of the call, because neither hooks nor handlers of tools name the agent. */
   readonly #calls = new Map<string, CopilotMember>()
+  /** Tool calls that arrived before their start was reported, by the id of the call. */
+  readonly #early = new Map<string, () => void>()
   #opened: CopilotSession | undefined
 
   /** Use `copilot()`. */
@@ -121,14 +127,17 @@ export class CopilotAgent extends LiveChat {
     return opened
   }
 
-  /** Called with each event before the hooks and tool calls that follow it. */
+  /** Called with each event. A tool call can arrive before the event of its start, because they are sent separately. */
   #receive(event: CopilotEvent): void {
     const { type, agentId, data } = event
     const { toolCallId = '' } = data
     if (type === 'subagent.started') this.#start(event)
     const member = agentId === undefined ? this.#main : this.#subagents.get(agentId)
     if (member === undefined) return
-    if (type === 'tool.execution_start') this.#calls.set(toolCallId, member)
+    if (type === 'tool.execution_start') {
+      this.#calls.set(toolCallId, member)
+      this.#early.get(toolCallId)?.()
+    }
     if (type === 'tool.execution_complete') this.#calls.delete(toolCallId)
     if (isCompaction(event)) member.hasCatalog = false
     if (INTERRUPTION.test(type)) member.isStale = true
@@ -145,6 +154,11 @@ export class CopilotAgent extends LiveChat {
   }
 
   async #execute(name: string, input: unknown, { toolCallId, signal }: CopilotCall): Promise<string> {
+    if (!this.#calls.has(toolCallId)) {
+      const start = new Promise<void>(resolve => this.#early.set(toolCallId, resolve))
+      await waitAtMost(systemClock, START_TIMEOUT_MS, start)
+      this.#early.delete(toolCallId)
+    }
     const answer = await this.#calls.get(toolCallId)?.execute(name, input, { callId: toolCallId, signal })
     // The start of the call was not reported. A subagent must not call with the scope of its parent.
     return answer ?? 'The agent that makes this call is unknown. Call the tool again.'

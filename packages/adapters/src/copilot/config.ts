@@ -23,7 +23,7 @@ interface Conversation {
   readonly subagents: Pick<RecentMap<CopilotMember>, 'get'>
   /** Returns the text for the model. */
   readonly execute: (tool: string, input: unknown, call: CopilotCall) => Promise<string>
-  /** Called with each event before the hooks and tool calls that follow it. */
+  /** Called with each event. */
   readonly receive: (event: CopilotEvent) => void
 }
 

@@ -41,14 +41,20 @@ async function importTools(path: string): Promise<ToolSet> {
     throw new UsageError(`the tools in ${path} cannot be loaded: ${toMessage(cause)}`, { cause })
   })
   const tools = (module as { readonly default?: unknown }).default
-  const entries = typeof tools === 'object' && tools !== null ? Object.values(tools) : [undefined]
-  if (
-    entries.every(tool => (tool as { readonly inputSchema?: unknown } | undefined)?.inputSchema !== undefined)
-  )
-    return tools as ToolSet
+  const entries: readonly [string, unknown][] =
+    typeof tools === 'object' && tools !== null ? Object.entries(tools) : [['default', undefined]]
+  const wrong = entries.find(([, tool]) => !isTool(tool))
+  if (wrong === undefined) return tools as ToolSet
   throw new UsageError(
-    `the default export of ${path} must be an object of AI SDK tools, for example { hello: tool({...}) }`,
+    `${JSON.stringify(wrong[0])} in the default export of ${path} is no tool of the AI SDK; write an object of tools, for example { hello: tool({...}) }`,
   )
+}
+
+/** True for a tool whose input schema is one of the AI SDK, of Zod or of another library with Standard Schema. */
+function isTool(tool: unknown): boolean {
+  const schema: unknown = (tool as { readonly inputSchema?: unknown } | undefined)?.inputSchema
+  if (typeof schema === 'function') return true
+  return typeof schema === 'object' && schema !== null && ('jsonSchema' in schema || '~standard' in schema)
 }
 
 async function startServer(
@@ -82,7 +88,8 @@ async function startServer(
     )
   } catch (cause) {
     const errors = readErrors().trim()
-    const fault = `the MCP server "${name}" cannot be used: ${toMessage(cause)}`
+    const address = entry.kind === 'http' ? ` (${entry.url})` : ''
+    const fault = `the MCP server "${name}"${address} cannot be used: ${toMessage(cause)}`
     throw new UsageError(errors === '' ? fault : `${fault}\n${errors}`, { cause })
   }
 }

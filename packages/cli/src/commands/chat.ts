@@ -1,10 +1,11 @@
-import { MemoryConversationStore, openConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
+import { MemoryConversationStore, openConversationStore, SkillAgent } from '@skillstoke/agent'
 import { defined } from '@skillstoke/core/internal'
 import { bundledSkills } from '@skillstoke/core/node'
 import { CHAT_COMMAND_NAMES, completeLine } from '../chat/chat-commands.ts'
 import { ChatLoop } from '../chat/chat-loop.ts'
 import { ChatSession } from '../chat/chat-session.ts'
 import type { ChatView } from '../chat/chat-view.ts'
+import { chooseModel } from '../chat/choose-model.ts'
 import { listInvocable } from '../chat/invocation.ts'
 import { JsonView } from '../chat/json-view.ts'
 import { openOwnTools } from '../chat/own-tools.ts'
@@ -88,7 +89,7 @@ async function openAgent(
   parts: Parts,
 ) {
   // A wrong model is reported before anything is opened.
-  const model = resolveModel(config.model)
+  const model = chooseModel(config)
   const skills = parts.use(
     await openSkills(config, {
       watching: 'auto',

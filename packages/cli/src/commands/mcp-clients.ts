@@ -45,6 +45,7 @@ export function installClient(config: Config, options: InstallFlags, id: McpClie
   const { dryRun: isDryRun = false, name } = options
   const client = MCP_CLIENTS[id]
   checkName(name)
+  if (options.url === undefined) checkNamedRoots(config)
   const { path, scope } = findFile(client, config, options)
   const entry = client.toEntry(toServer(config, options), name)
   const edit = editConfig(client, path, name, entry)

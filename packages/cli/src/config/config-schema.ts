@@ -40,18 +40,21 @@ const source = z.union(
   { error: `name exactly one of: ${SOURCE_KIND_NAMES.join(', ').replace(/, (\w+)$/, ' or $1')}` },
 ) as z.ZodType<ConfigSource>
 
-const mcpServer = z.union([
-  z.strictObject({
-    command: z.string().min(1).describe('Program that speaks MCP on standard input and output.'),
-    args: z.array(z.string()).optional(),
-    env: z.record(z.string(), z.string()).optional().describe('Environment variables of the program.'),
-  }),
-  z.strictObject({
-    url: z
-      .url({ protocol: /^https?$/, error: 'write an http URL' })
-      .describe('Server that speaks MCP over HTTP.'),
-  }),
-])
+const mcpServer = z.union(
+  [
+    z.strictObject({
+      command: z.string().min(1).describe('Program that speaks MCP on standard input and output.'),
+      args: z.array(z.string()).optional(),
+      env: z.record(z.string(), z.string()).optional().describe('Environment variables of the program.'),
+    }),
+    z.strictObject({
+      url: z
+        .url({ protocol: /^https?$/, error: 'write an http URL' })
+        .describe('Server that speaks MCP over HTTP.'),
+    }),
+  ],
+  { error: 'write either "command", with "args" and "env", or "url"' },
+)
 
 /** The schema of `skillstoke.json`. The published JSON Schema is generated from this schema. */
 export const configSchema = z

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
-import { resolveModel, SkillAgent } from '@skillstoke/agent'
+import { SkillAgent } from '@skillstoke/agent'
 import { openTrialStore, type TrialStore } from '@skillstoke/author/trials'
 import type { SkillRuntime } from '@skillstoke/core'
+import { chooseModel } from '../chat/choose-model.ts'
 import { toCallSettings } from '../chat/tool-approval.ts'
 import { CONFIRMATIONS } from '../chat/tool-confirmation.ts'
 import type { Config } from '../config/config.ts'
@@ -50,7 +51,7 @@ export function createTrialAgent(
 ): SkillAgent {
   const scope = { ...config.scope, exclude: [...(config.scope?.exclude ?? []), ...without] }
   return new SkillAgent({
-    ...{ skills, scope, model: resolveModel(config.model), maxSteps: MAX_STEPS },
+    ...{ skills, scope, model: chooseModel(config), maxSteps: MAX_STEPS },
     // A call that waits for an approval ends the turn.
     call: { timeout: TIMEOUT, ...(runsScripts ? {} : toCallSettings(CONFIRMATIONS)) },
   })

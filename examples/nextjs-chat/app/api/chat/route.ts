@@ -6,10 +6,10 @@ import {
   createUIMessageStream,
   createUIMessageStreamResponse,
   experimental_createSteering,
+  safeValidateUIMessages,
   stepCountIs,
   streamText,
   toUIMessageStream,
-  validateUIMessages,
 } from 'ai'
 import { openChat, saveChat } from '../../../lib/skills'
 import { type ChatMessage, dataSchemas, tools } from '../../../lib/tools'
@@ -20,7 +20,9 @@ const model = baseURL ? createOpenAI({ baseURL, apiKey }).chat('gpt-6-mini') : c
 /** Answers a request of `useChat`, which sends all messages of the page. */
 export async function POST(request: Request): Promise<Response> {
   const { id, messages } = (await request.json()) as { id: string; messages: unknown }
-  const uiMessages = await validateUIMessages<ChatMessage>({ messages, dataSchemas, tools })
+  const valid = await safeValidateUIMessages<ChatMessage>({ messages, dataSchemas, tools })
+  if (!valid.success) return Response.json({ error: valid.error.message }, { status: 400 })
+  const uiMessages = valid.data
   const chat = await openChat(id)
   const allTools = { ...tools, ...toAiTools(chat.session.tools) }
   const modelMessages = await convertToModelMessages(uiMessages, {
