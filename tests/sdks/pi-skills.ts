@@ -68,7 +68,7 @@ export const piSkillsHarness: Harness = {
   name: '@earendil-works/pi-coding-agent 1.5, own skills',
   isPeer: true,
   async open(world, options) {
-    const session = await openSession(world, options, SessionManager.continueRecent)
+    const session = await openSession(world, options, (...place) => SessionManager.continueRecent(...place))
     const children: Session[] = []
     return {
       loadTool: { name: 'read', field: 'path' },

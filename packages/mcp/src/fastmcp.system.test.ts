@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createSkillRuntime } from '@skillstoke/core'
 import { expect, test } from 'vitest'
@@ -23,14 +23,18 @@ type Answers = Readonly<Record<string, (message: Message) => object | undefined>
 
 /** Serves the recorded answers. A method without an answer fails as in the SDK for Python. */
 async function serve(answers: Answers): Promise<AsyncDisposable & { readonly host: string }> {
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const message = JSON.parse(Buffer.concat(await request.toArray()).toString() || '{}') as Message
-    if (message.id === undefined) return void response.writeHead(request.method === 'POST' ? 202 : 405).end()
+    if (message.id === undefined) {
+      response.writeHead(request.method === 'POST' ? 202 : 405).end()
+      return
+    }
     const result = answers[message.method]?.(message)
     const error = { code: -32602, message: `Invalid request parameters of ${message.method}` }
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...(result ? { result } : { error }) }))
-  })
+  }
+  const server = createServer((request, response) => void answer(request, response))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
     host: `127.0.0.1:${(server.address() as AddressInfo).port}`,

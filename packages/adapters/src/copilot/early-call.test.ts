@@ -35,6 +35,6 @@ test('a tool call that arrives before the event of its start is answered', async
   )
   const load = merged.tools?.find(({ name }) => name === 'load_skill')
   const answer = load?.handler?.({ name: 'refund' }, { toolCallId: 'call-1' })
-  merged.onEvent?.({ type: 'tool.execution_start', data: { toolCallId: 'call-1' } } as CopilotEvent)
+  merged.onEvent?.({ type: 'tool.execution_start', data: { toolCallId: 'call-1' } })
   expect(await answer).toContain('Use form ONE.')
 })
