@@ -315,6 +315,20 @@ describe('aiSdk()', () => {
     expect([chat.messages.at(-1)?.role, mails]).toEqual([last, 1])
   })
 
+  test('an agent that was stopped at the end of a step keeps this step, and calls the own hook', async () => {
+    const skills = await world.createSkills()
+    using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })
+    const stop = new AbortController()
+    world.server.play({ kind: 'call', name: 'mail', input: {} }, DONE)
+    const mail = tool({ inputSchema: z.object({}), execute: () => 'Sent.' })
+    const settings = chat.agent({ tools: { mail }, onStepEnd: () => stop.abort() })
+    const agent = new ToolLoopAgent({ model: createModel(), maxRetries: 0, ...settings })
+    const running = agent.generate({ prompt: 'The question.', abortSignal: stop.signal })
+    await expect(running).rejects.toThrow()
+    expect(await chat.keep(undefined, { partial: true })).toBe(true)
+    expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+  })
+
   test('a turn without a finished step is dropped, also with partial', async () => {
     const skills = await world.createSkills()
     using chat = aiSdk<ModelMessage>(skills, { id: 'chat-1' })

@@ -104,3 +104,29 @@ test.each(Object.keys(OWNERS))(
     expect(countBrokenPrefixes([first, again])).toBe(0)
   },
 )
+
+test.each(Object.keys(OWNERS))(
+  '%s: a load that was taken back does not come back with a later call of the same id',
+  async name => {
+    await using world = await World.open()
+    await using skills = await world.createSkills()
+    const owner = OWNERS[name]?.(world, skills)
+    if (owner === undefined) throw new Error(`no owner ${name}`)
+    const say = async (text: string, ...replies: readonly Reply[]): Promise<ModelRequest> => {
+      await skills.fresh()
+      world.server.requests.length = 0 // the server counts its requests for the ids
+      world.server.play(...replies, DONE)
+      await owner.say(text)
+      const last = world.server.requests.at(-1)
+      if (last === undefined) throw new Error('no request')
+      return last
+    }
+    await say('Hello.')
+    const trunk = owner.copy()
+    await say('Question one.', LOAD)
+    owner.show(trunk)
+    await say('Question two.', { kind: 'call', name: 'skill', input: {} })
+    world.folder.writeSkill('refund', { body: 'Refunds need form TWO.' })
+    expect(count(await say('Next.'), 'you loaded refund')).toBe(0)
+  },
+)

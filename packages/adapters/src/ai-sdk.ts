@@ -50,7 +50,7 @@ interface AiTurnSettings<Tools extends HostTools = HostTools> {
   readonly tools?: Tools
   /** Your own `prepareStep`. It receives the messages with all earlier notices. @default none */
   readonly prepareStep?: Hook
-  /** Your own `onStepEnd`. In version 6 of the AI SDK, it is called as `onStepFinish`. @default none */
+  /** Your own `onStepEnd`. Version 6 of the AI SDK calls it as `onStepFinish`. @default none */
   readonly onStepEnd?: Hook
   /** Your provider options. @default only a cache breakpoint for Anthropic models */
   readonly providerOptions?: ProviderOptions
@@ -215,8 +215,15 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
     settings: AiTurnSettings<Tools> & { readonly prepareCall?: Hook } = {},
   ): AiAgentSettings<Message, NoInfer<Tools>> {
     const { prepareCall, ...turn } = settings
+    const onStepEnd = async (step: EndedStep): Promise<void> => {
+      this.#turn?.end(step)
+      await turn.onStepEnd?.(step as never)
+    }
     return {
       ...this.call(turn),
+      // The agent calls its own hooks, and not those that `prepareCall` returns.
+      onStepEnd,
+      onStepFinish: onStepEnd,
       prepareCall: async call => {
         const prepared = ((await prepareCall?.(call as never)) ?? call) as typeof call
         const { messages, prompt, ...rest } = prepared
@@ -364,7 +371,10 @@ export class AiSdkChat<Message extends AiMessage = AiMessage> extends LiveChat {
 
 /** Settings for `new ToolLoopAgent()`. */
 interface AiAgentSettings<Message extends AiMessage, Tools extends HostTools>
-  extends Pick<AiTurnCall<Message, Tools>, 'instructions' | 'tools' | 'providerOptions'> {
+  extends Pick<
+    AiTurnCall<Message, Tools>,
+    'instructions' | 'onStepEnd' | 'onStepFinish' | 'providerOptions' | 'tools'
+  > {
   readonly prepareCall: <Call extends AiAgentCall<Message>>(
     call: Call,
   ) => Promise<Omit<Call, 'messages' | 'prompt'> & AiTurnCall<Message, Tools>>

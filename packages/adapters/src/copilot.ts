@@ -10,7 +10,7 @@ import {
   type SkillScope,
   type SkillSession,
 } from '@skillstoke/core'
-import { defined, waitAtMost } from '@skillstoke/core/internal'
+import { defined, untilAborted, waitAtMost } from '@skillstoke/core/internal'
 import { systemClock } from '@skillstoke/core/source'
 import { type CopilotCall, type CopilotConfig, mergeConfig } from './copilot/config.ts'
 import { type CopilotEvent, isCompaction } from './copilot/history.ts'
@@ -156,8 +156,8 @@ export class CopilotAgent extends LiveChat {
   async #execute(name: string, input: unknown, { toolCallId, signal }: CopilotCall): Promise<string> {
     if (!this.#calls.has(toolCallId)) {
       const start = new Promise<void>(resolve => this.#early.set(toolCallId, resolve))
-      await waitAtMost(systemClock, START_TIMEOUT_MS, start)
-      this.#early.delete(toolCallId)
+      const wait = waitAtMost(systemClock, START_TIMEOUT_MS, start)
+      await (signal ? untilAborted(signal, wait) : wait).finally(() => this.#early.delete(toolCallId))
     }
     const answer = await this.#calls.get(toolCallId)?.execute(name, input, { callId: toolCallId, signal })
     // The start of the call was not reported. A subagent must not call with the scope of its parent.

@@ -40,7 +40,7 @@ export function pathTo(items: Items, index: number): HistoryPlace {
 }
 
 /** True if all items before the place are the same as before. */
-export function isSamePath(items: Items, { index, path }: HistoryPlace): boolean {
+export function isSamePath(items: Items, { index = 0, path }: Partial<HistoryPlace> = {}): boolean {
   return path !== undefined && index <= items.length && path === digestPath(items, index)
 }
 

@@ -171,10 +171,11 @@ export function withoutNotices<Message>(messages: readonly Message[]): readonly 
   })
 }
 
+/** A whole notice, and nothing else. */
+const NOTICE = /^<skills_update generation="[0-9a-f]+">\n(?:(?!<\/?skills_update).)*<\/skills_update>$/s
+
 function isNotice(text: unknown): boolean {
-  return (
-    typeof text === 'string' && /^\s*<skills_update generation="[^"]*">\n.*<\/skills_update>\s*$/s.test(text)
-  )
+  return typeof text === 'string' && NOTICE.test(text)
 }
 
 /** Renders the loaded skills that come back after a compaction; `undefined` if there are none. */

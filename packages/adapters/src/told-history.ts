@@ -128,16 +128,15 @@ export class ToldHistory<Part extends ToldPart> {
    * The caller must then start over.
    */
   follow(isThere: (part: Part) => boolean, isCut = false): boolean {
-    const isBack = this.#parts.some(part => part.isRemoved === true && isThere(part))
-    const wanted = this.#parts.filter(part => part.isRemoved !== true || isThere(part))
-    const lost = findLost(wanted, isThere)
-    if (lost.length === 0 && !isBack) return true
+    const { parts } = this
+    const lost = findLost(parts, isThere)
+    const back = this.#parts.filter(part => part.isRemoved === true && isThere(part))
     const [first] = lost
-    const end = first === undefined ? wanted.length : wanted.indexOf(first)
-    const isEnd = end + lost.length === wanted.length
-    const isGone = lost.some(({ isCovered }) => isCovered === true) || (!isBack && (isCut || !isEnd))
-    if (isGone) return false
-    const kept = new Set(wanted.filter(part => !lost.includes(part)))
+    if (first === undefined && back.length === 0) return true
+    const end = first === undefined ? parts.length : parts.indexOf(first)
+    const isEnd = !parts.slice(end).some(isThere) && !lost.some(({ isCovered }) => isCovered)
+    if (!isEnd || (isCut && back.length === 0)) return false
+    const kept = new Set([...parts.slice(0, end), ...back])
     this.rewind(part => kept.has(part))
     return true
   }

@@ -31,6 +31,8 @@ interface PlacedText extends ToldPart {
 /** The text of a skill in the result of a tool call. */
 interface LoadedText extends ToldPart {
   readonly callId: string
+  /** The place after the result. A text that was removed comes back only there, because servers repeat ids. */
+  readonly found?: HistoryPlace
 }
 
 /** What the adapter stores besides the messages. */
@@ -74,6 +76,9 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     const isCut = this.#followStart(items) && items.length > 1
     const there = this.#findThere(items)
     if (!this.follow(text => there.has(text), isCut)) await this.restore(items)
+    this.update(text =>
+      'callId' in text ? { ...text, ...defined({ found: text.found ?? there.get(text) }) } : text,
+    )
     await this.#beginTurn(items)
     const notice = await this.takeNotice()
     if (notice !== undefined) this.add({ ...notice, place: pathTo(items, items.length) })
@@ -92,17 +97,23 @@ export class TrackedHistory extends ToldHistory<KnownText> {
     this.add({ text: lost.text, place, entries: [], isCovered: true })
   }
 
-  /** Returns the texts that the history contains. Each result of a tool counts for one text, as servers repeat ids. */
-  #findThere(items: Items): ReadonlySet<KnownText> {
-    const results = items.flatMap(({ callId, type }) => (callId && type !== 'function_call' ? [callId] : []))
-    const found = this.inSearchOrder().filter(text => {
-      if ('place' in text)
-        return text.isRemoved === true ? isSamePath(items, text.place) : isUnchanged(items, text.place)
-      const index = results.indexOf(text.callId)
-      if (index >= 0) results.splice(index, 1)
-      return index >= 0
-    })
-    return new Set(found)
+  /** Returns the places of the texts that the history contains. Each result of a tool counts for one text. */
+  #findThere(items: Items): ReadonlyMap<KnownText, HistoryPlace> {
+    const there = new Map<KnownText, HistoryPlace>()
+    const taken = new Set<number>()
+    for (const text of this.inSearchOrder()) {
+      const isRemoved = text.isRemoved === true
+      if ('place' in text) {
+        const { place } = text
+        if (isRemoved ? isSamePath(items, place) : isUnchanged(items, place)) there.set(text, place)
+        continue
+      }
+      const index = items.findIndex((item, at) => !taken.has(at) && isResult(item, text))
+      if (index === -1 || (isRemoved && !isSamePath(items, text.found))) continue
+      taken.add(index)
+      there.set(text, text.found ?? pathTo(items, index + 1))
+    }
+    return there
   }
 
   /** Moves all places back if the host removed the start of the history. Returns true if the start is another one. */
@@ -142,7 +153,11 @@ export class TrackedHistory extends ToldHistory<KnownText> {
 /** True if the history contains the text, or the place at which the adapter adds the text. */
 function isStored(items: Items, text: KnownText): boolean {
   if ('place' in text) return isUnchanged(items, text.place)
-  return items.some(({ callId, type }) => callId === text.callId && type !== 'function_call')
+  return items.some(item => isResult(item, text))
+}
+
+function isResult({ callId, type }: HistoryItem, text: LoadedText): boolean {
+  return callId === text.callId && type !== 'function_call'
 }
 
 function movePlace(text: KnownText, count: number): KnownText {

@@ -843,6 +843,30 @@ describe('takeBack(), { again: true } and branch()', () => {
     await other.close()
   })
 
+  test('open() while a turn is taken back does not bring it back', async () => {
+    const started = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    class Slow extends MemoryConversationStore {
+      override async append(...given: Parameters<MemoryConversationStore['append']>): Promise<number> {
+        if (given[3].some(({ backTo }) => backTo !== undefined)) {
+          started.resolve()
+          await goOn.promise
+        }
+        return await super.append(...given)
+      }
+    }
+    const agent = createAgent(play(), { store: new Slow() })
+    const chat = agent.conversation('chat')
+    await chat.send('One.')
+    await chat.send('Two.')
+    const taken = chat.takeBack()
+    await started.promise
+    const opened = agent.open('chat')
+    goOn.resolve()
+    await Promise.all([taken, opened])
+    expect(JSON.stringify(chat.messages)).not.toContain('Two.')
+  })
+
   test('open() reads the stored conversation, also if conversation() was called before', async () => {
     const first = createAgent(play()).conversation('chat')
     await first.send('Hello.')

@@ -321,9 +321,9 @@ export class Conversation implements Disposable {
     return await open(id)
   }
 
-  /** Reads what the store has of the conversation, unless a turn has read it. Used by `SkillAgent.open`. */
+  /** Reads what the store has of the conversation. A turn that runs reads it by itself. Used by `SkillAgent.open`. */
   async read(): Promise<void> {
-    await this.#load()
+    if (!this.isBusy) await this.#load()
   }
 
   /** Closes the conversation in this agent. `SkillAgent.open` continues the conversation from the store. Idempotent. */

@@ -156,8 +156,8 @@ export class SkillAgent implements AsyncDisposable {
   async open(id: string): Promise<Conversation> {
     this.#assertOpen()
     const { store, tenant = DEFAULT_TENANT } = this.options
+    await this.#find(id)?.read()
     const known = this.#find(id)
-    await known?.read()
     if (known !== undefined) return known
     const stored = await readStored(store, tenant, id)
     return this.#find(id) ?? this.#keep(new Conversation(id, this.#toParts(id), stored))

@@ -11,6 +11,8 @@ import { showHiddenText } from '@skillstoke/core'
 import { escapeControls } from '@skillstoke/core/internal'
 
 const QUESTION = 'run'
+/** A longer input hides what it asks for. */
+const MAX_SHOWN = 4_000
 
 /**
  * Asks the person at the client before a script runs. Returns the question, or the reason why the script does not
@@ -22,15 +24,18 @@ export function confirmRun(
   tool: string,
   input: unknown,
 ): InputRequiredResult | string | undefined {
-  const answer = inputResponse(mcpReq.inputResponses, QUESTION)
-  if (answer.kind === 'elicit')
-    return answer.action === 'accept' ? undefined : 'The user declined this run of a script.'
   // Since 2026-07-28, a client names its capabilities in the envelope of each request.
   const envelope = mcpReq.envelope as Partial<Record<string, ClientCapabilities>> | undefined
   const { elicitation } = mcp.server.getClientCapabilities() ?? envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {}
-  if (elicitation === undefined)
+  const isUrlOnly = elicitation?.url !== undefined && elicitation.form === undefined
+  if (elicitation === undefined || isUrlOnly)
     return 'This server runs scripts only after a person agrees, and this client cannot ask a person (it has no elicitation). Tell the user.'
   const shown = showHiddenText(escapeControls(JSON.stringify(input ?? {}, null, 2)))
+  if (shown.length > MAX_SHOWN)
+    return `The input has ${shown.length} characters. A person has to agree to it, so use at most ${MAX_SHOWN}.`
+  const answer = inputResponse(mcpReq.inputResponses, QUESTION)
+  if (answer.kind === 'elicit')
+    return answer.action === 'accept' ? undefined : 'The user declined this run of a script.'
   const message = `Run a script of a skill, with the tool ${tool}? Its input:\n${shown}`
   return inputRequired({
     inputRequests: {

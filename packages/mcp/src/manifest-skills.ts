@@ -9,6 +9,16 @@ interface Options {
   readonly signal: AbortSignal
 }
 
+const NO_SKILLS =
+  'the server offers neither the Skills extension (io.modelcontextprotocol/skills) nor a resource skill://<name>/SKILL.md'
+
+/** True if a skill is at fault, and false if the connection or the server is. */
+function isAboutSkill(thrown: unknown): boolean {
+  if (SkillError.isInstance(thrown) || thrown instanceof SyntaxError) return true
+  // The server answered the request with an error.
+  return typeof (thrown as { readonly code?: unknown }).code === 'number'
+}
+
 /**
  * Reads the skills of a server without the Skills extension, which lists the files of each skill as the resource
  * `skill://<name>/_manifest`. FastMCP 3 and the first versions of FastMCP 4 offer skills in this form. Reads each
@@ -27,11 +37,8 @@ export class ManifestSkills implements EntryReader {
   async list(_cursor: undefined, options: Options): ReturnType<EntryReader['list']> {
     const { resources } = await this.#client.listResources(undefined, options)
     const uris = resources.map(({ uri }) => uri).filter(uri => /^skill:\/\/.+\/SKILL\.md$/.test(uri))
-    if (uris.length === 0)
-      throw new SkillError(
-        'IO_FAILED',
-        'it offers neither the Skills extension (io.modelcontextprotocol/skills) nor a resource skill://<name>/SKILL.md',
-      )
+    // An empty list may also mean that the last skill was deleted, which must not keep it alive.
+    if (uris.length === 0) return { skills: [], invalid: [{ uri: 'skill://', index: 0, reason: NO_SKILLS }] }
     if (uris.length > this.#maxSkills)
       throw new SkillError('TOO_LARGE', `it lists ${uris.length} skills; at most ${this.#maxSkills} are read`)
     const skills: SkillEntry[] = []
@@ -41,6 +48,7 @@ export class ManifestSkills implements EntryReader {
         skills.push(await this.#readEntry(uri, options))
       } catch (thrown) {
         options.signal.throwIfAborted()
+        if (!isAboutSkill(thrown)) throw thrown
         invalid.push({ uri, index, reason: toMessage(thrown) })
       }
     }
@@ -54,11 +62,16 @@ export class ManifestSkills implements EntryReader {
   ): ReturnType<EntryReader['read']> {
     const bytes = await this.#readBytes(uri, options)
     const listed = resources === 'dynamic' ? undefined : resources.find(file => file.uri === uri)
-    const digest = `sha256:${portableHasher.sha256(bytes)}`
-    if (digest !== listed?.digest)
+    if (bytes.length !== listed?.size)
       throw new SkillError(
         'IO_FAILED',
-        `${uri} has the digest ${digest}, but _manifest lists ${listed?.digest}`,
+        `${uri} has ${bytes.length} bytes, but _manifest lists ${listed?.size}`,
+      )
+    const digest = `sha256:${portableHasher.sha256(bytes)}`
+    if (digest !== listed.digest)
+      throw new SkillError(
+        'IO_FAILED',
+        `${uri} has the digest ${digest}, but _manifest lists ${listed.digest}`,
       )
     return { bytes }
   }
@@ -95,6 +108,7 @@ function toResources(root: string, text: string): Exclude<SkillEntry['resources'
     if (
       typeof path !== 'string' ||
       !Number.isSafeInteger(size) ||
+      Number(size) < 0 ||
       !/^sha256:[0-9a-f]{64}$/.test(String(hash))
     )
       throw new SkillError(

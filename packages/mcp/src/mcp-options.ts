@@ -80,7 +80,8 @@ export interface SkillMcpOptions {
   readonly adminTools?: boolean
   /**
    * Whether a person at the client must agree before each run of a script (elicitation). A client that cannot ask a
-   * person then runs no scripts. An agreement grants nothing: the skill and its scripts need their approvals as before.
+   * person then runs no scripts. This stops a model, but not a client program that answers by itself. An agreement grants nothing: the skill and its
+   * scripts need their approvals as before.
    * @default false
    */
   readonly confirmScripts?: boolean

@@ -214,6 +214,12 @@ describe('mcpServer() with a server that lists the files of a skill in _manifest
     ['no list', '{}', /no list "files"/],
     ['a file without a digest', '{"files":[{"path":"SKILL.md","size":1}]}', /needs path, size and hash/],
     ['no SKILL.md', '{"files":[]}', /lists undefined/],
+    [
+      'a negative size',
+      `{"files":[{"path":"SKILL.md","size":-1,"hash":"sha256:${'0'.repeat(64)}"}]}`,
+      /needs path/,
+    ],
+    ['a wrong size', `{"files":[{"path":"SKILL.md","size":0,"hash":"sha256:${'0'.repeat(64)}"}]}`, /lists 0/],
   ])('reports a skill whose _manifest has %s', async (_, manifest, reason) => {
     tamper = body =>
       body.includes('\\"hash\\"')
@@ -249,7 +255,10 @@ describe('mcpServer() with an untrusted server', () => {
         .replaceAll('io.modelcontextprotocol/skills', 'io.modelcontextprotocol/other')
         .replaceAll('skill://', 'file://')
     await using skills = await open()
-    expect(skills.status()[0]?.lastError).toMatch(/offers neither the Skills extension .* nor a resource/)
+    expect(skills.current.list()).toEqual([])
+    expect(skills.current.sources()[0]?.diagnostics[0]?.message).toMatch(
+      /offers neither the Skills extension .* nor a resource/,
+    )
   })
 
   test('T27: connects to a server on this machine only with explicit permission, and never follows a redirect', async () => {

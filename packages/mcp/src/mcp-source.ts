@@ -101,11 +101,11 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 
 /**
  * Returns a source that reads the skills of another MCP server, through the Skills extension or as resources with a list
- * of files (`_manifest`, FastMCP). Each fetch reads the list of the server, and the files of a skill are retrieved when
- * the skill is first loaded. Verifies the size and digest of
- * each file and the frontmatter, and does not read unchanged files again. Without a server, skills that were loaded
- * before stay available. If a command starts the server, the command runs without any sandbox. So the command must come
- * from the user of the program, never from a file of a project.
+ * of files (`_manifest`, FastMCP). Each fetch reads the list of the server, and in the second form each `_manifest` and
+ * SKILL.md. The files of a skill are retrieved when the skill is first loaded. Verifies the size and digest of each file
+ * and the frontmatter, and does not read other unchanged files again. Without a server, skills that were loaded before
+ * stay available. If a command starts the server, the command runs without any sandbox. So the command must come from
+ * the user of the program, never from a file of a project.
  * @throws {SkillError} INVALID_OPTION
  *
  * @example

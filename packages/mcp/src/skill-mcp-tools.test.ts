@@ -176,6 +176,9 @@ export const pay = defineCommand({ name: 'pay', description: 'Pays.', input: z.o
     expect(questions[0]).toContain('run_skill_command')
     expect(questions[0]).toContain('"a<U+200B>b"')
     expect(questions[2]).toContain('money.pay')
+    const huge = { ...run, arguments: { skill: 'money', command: 'pay', input: { to: 'x'.repeat(5_000) } } }
+    expect(JSON.stringify((await asking.callTool(huge)).content)).toContain('use at most 4000')
+    expect(questions).toHaveLength(3)
     const silent = await it.connect(era)
     const refused = await silent.callTool(run)
     expect(refused.isError).toBe(true)

@@ -1,3 +1,5 @@
+import { defined } from '@skillstoke/core/internal'
+import { portableHasher } from '@skillstoke/core/source'
 import { ToldHistory, type ToldPart } from '../told-history.ts'
 import type { AiMessage } from './turn.ts'
 
@@ -5,6 +7,8 @@ import type { AiMessage } from './turn.ts'
 export interface PagePart extends ToldPart {
   /** The text of a notice, or the id of the tool call that returned instructions. */
   readonly evidence: string
+  /** The request in whose turn the part was added. A part that was removed comes back only behind these messages. */
+  readonly after?: { readonly count: number; readonly digest: string }
 }
 
 /**
@@ -14,6 +18,11 @@ export interface PagePart extends ToldPart {
 export class PageHistory extends ToldHistory<PagePart> {
   /** The messages of the newest request. */
   #newest: readonly AiMessage[] = []
+  #after: PagePart['after']
+
+  override add(part: PagePart): void {
+    super.add({ ...part, ...defined({ after: this.#after }) })
+  }
 
   /**
    * Makes the session know what the messages contain, and nothing else. Starts a turn if they end with a question, and
@@ -22,15 +31,17 @@ export class PageHistory extends ToldHistory<PagePart> {
   followPage(messages: readonly AiMessage[]): boolean {
     this.#newest = messages
     const contents = messages.flatMap(listContents)
-    const there = new Set(
-      this.inSearchOrder().filter(part => {
-        const index = contents.findIndex(content => isEvidence(content, part))
-        if (index >= 0) contents.splice(index, 1)
-        return index >= 0
-      }),
-    )
+    const taken = new Set<number>()
+    const there = new Set<PagePart>()
+    for (const part of this.inSearchOrder()) {
+      const index = contents.findIndex((content, at) => !taken.has(at) && isEvidence(content, part))
+      if (index === -1 || (part.isRemoved === true && !isBehind(contents, index, part))) continue
+      taken.add(index)
+      there.add(part)
+    }
     const isThere = (part: PagePart): boolean => there.has(part)
     if (!this.follow(isThere)) this.rewind(isThere)
+    this.#after = { count: contents.length, digest: digestOf(contents, contents.length) }
     const isNew = this.#endsWithQuestion(messages)
     if (isNew) this.beginTurn()
     return isNew
@@ -67,6 +78,15 @@ interface Content {
   readonly text?: unknown
   readonly toolCallId?: unknown
   readonly output?: { readonly type: string }
+}
+
+/** True if the evidence is behind the messages of the turn in which the part was added. */
+function isBehind(contents: readonly Content[], index: number, { after }: PagePart): boolean {
+  return after !== undefined && index >= after.count && digestOf(contents, after.count) === after.digest
+}
+
+function digestOf(contents: readonly Content[], count: number): string {
+  return portableHasher.sha256(JSON.stringify(contents.slice(0, count)))
 }
 
 function listContents({ content }: AiMessage): readonly Content[] {

@@ -20,6 +20,8 @@ test.each([
   [{ model: 'offline' }, {}],
   [{ model: 'llama3', baseUrl: 'http://127.0.0.1:11434/v1' }, {}],
   [{ model: 'nosuch/x' }, { AI_GATEWAY_API_KEY: 'key' }],
+  [{ model: 'openai/gpt-5' }, { VERCEL_OIDC_TOKEN: 'token' }],
+  [{ model: 'anthropic/claude', apiKey: 'key' }, {}],
 ])('chooseModel() returns the model of %j with %j', (model, environment) => {
   expect(chooseModel({ model }, environment)).toBeDefined()
 })

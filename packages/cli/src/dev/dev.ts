@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { MemoryConversationStore, SkillAgent } from '@skillstoke/agent'
+import { MemoryConversationStore, resolveModel, SkillAgent } from '@skillstoke/agent'
 import type { SkillTests } from '@skillstoke/author'
 import type { SkillRuntime } from '@skillstoke/core'
 import { defined, toMessage } from '@skillstoke/core/internal'
 import { createSkillsServer } from '@skillstoke/mcp'
-import { chooseModel } from '../chat/choose-model.ts'
 import type { Config } from '../config/config.ts'
 import { readVersion } from '../config/version.ts'
 import { type DevServer, startDevServer } from '../server/dev-server.ts'
@@ -71,7 +70,7 @@ export async function dev(config: Config, flags: DevFlags): Promise<number> {
     const store = new MemoryConversationStore()
     const agent = parts.use(
       new SkillAgent({
-        ...{ skills, store, tenant: TENANT, model: chooseModel(config) },
+        ...{ skills, store, tenant: TENANT, model: resolveModel(config.model) },
         maxOpen: MAX_OPEN_CHATS + (hasAgent ? 1 : 0),
         ...scope,
       }),
