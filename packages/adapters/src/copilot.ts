@@ -84,6 +84,8 @@ export class CopilotAgent extends LiveChat {
   readonly #subagents = new RecentMap<CopilotMember>(MAX_SUBAGENTS, ({ session }) => session.close())
   /** The agents that call a tool now, by the id of the call, because neither hooks nor handlers of tools name the agent. */
   readonly #calls = new Map<string, CopilotMember>()
+  /** The answers of the calls that run, by the id of the call, because the runtime may send a call twice. */
+  readonly #answers = new Map<string, Promise<string>>()
   /** Tool calls that arrived before their start was reported, by the id of the call. */
   readonly #early = new Map<string, () => void>()
   #opened: CopilotSession | undefined
@@ -138,7 +140,10 @@ export class CopilotAgent extends LiveChat {
       this.#calls.set(toolCallId, member)
       this.#early.get(toolCallId)?.()
     }
-    if (type === 'tool.execution_complete') this.#calls.delete(toolCallId)
+    if (type === 'tool.execution_complete') {
+      this.#calls.delete(toolCallId)
+      this.#answers.delete(toolCallId)
+    }
     if (isCompaction(event)) member.hasCatalog = false
     if (INTERRUPTION.test(type)) member.isStale = true
   }
@@ -153,7 +158,18 @@ export class CopilotAgent extends LiveChat {
     this.#subagents.use(agentId, new CopilotMember(session, options))
   }
 
-  async #execute(name: string, input: unknown, { toolCallId, signal }: CopilotCall): Promise<string> {
+  async #execute(name: string, input: unknown, call: CopilotCall): Promise<string> {
+    const { toolCallId } = call
+    const answer = this.#answers.get(toolCallId) ?? this.#run(name, input, call)
+    this.#answers.set(toolCallId, answer)
+    try {
+      return await answer
+    } finally {
+      if (!this.#calls.has(toolCallId)) this.#answers.delete(toolCallId)
+    }
+  }
+
+  async #run(name: string, input: unknown, { toolCallId, signal }: CopilotCall): Promise<string> {
     if (!this.#calls.has(toolCallId)) {
       const start = new Promise<void>(resolve => this.#early.set(toolCallId, resolve))
       const wait = waitAtMost(systemClock, START_TIMEOUT_MS, start)

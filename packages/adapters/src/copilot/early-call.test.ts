@@ -12,7 +12,7 @@ interface Merged {
   readonly onEvent?: (event: CopilotEvent) => void
 }
 
-test('a tool call that arrives before the event of its start is answered', async () => {
+test('a tool call that arrives twice, before the event of its start, is answered once', async () => {
   const source = new MemorySource({ label: 'mine' }, [
     { name: 'refund', description: 'Refunds an order.', body: 'Use form ONE.' },
   ])
@@ -34,7 +34,11 @@ test('a tool call that arrives before the event of its start is answered', async
     merged,
   )
   const load = merged.tools?.find(({ name }) => name === 'load_skill')
+  let uses = 0
+  skills.events.on('skill:used', () => void uses++)
   const answer = load?.handler?.({ name: 'refund' }, { toolCallId: 'call-1' })
+  const repeated = load?.handler?.({ name: 'refund' }, { toolCallId: 'call-1' })
   merged.onEvent?.({ type: 'tool.execution_start', data: { toolCallId: 'call-1' } })
   expect(await answer).toContain('Use form ONE.')
+  expect([await repeated, uses]).toEqual([await answer, 1])
 })
