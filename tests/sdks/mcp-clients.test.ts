@@ -1,4 +1,7 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { McpHttpServerConfig, McpStdioServerConfig } from '@anthropic-ai/claude-agent-sdk'
 import { describe, expect, test } from 'vitest'
 import { type DevProcess, startDev } from '../fixtures/dev.ts'
@@ -118,10 +121,13 @@ test('the MCP client of Claude Code continues over HTTP after a restart of the s
   using state = new TemporaryFolder()
   writeRefund(folder, 'within 30 days.')
   await using first = await start(folder, state)
+  await using proxy = await startPatientProxy(first.mcpUrl.port)
   const options = createOptions(world)
+  const url = new URL(`http://127.0.0.1:${proxy.port}/mcp`)
+  const headers = { authorization: `Bearer ${first.token}` }
   const yours = {
     ...options,
-    mcpServers: { host: createHostServer(world), skills: toConfig(overHttp(first)) },
+    mcpServers: { host: createHostServer(world), skills: toConfig({ kind: 'http', url, headers }) },
     allowedTools: [...(options.allowedTools ?? []), 'mcp__skills__skill'],
   }
   const load = { kind: 'call', name: 'mcp__skills__skill', input: { name: 'refund' } } as const
@@ -135,6 +141,41 @@ test('the MCP client of Claude Code continues over HTTP after a restart of the s
   await ask('Begin.', yours)
   expect(server.requests.at(-1)?.text).toContain('within 60 days.')
 }, 120_000)
+
+/**
+ * Forwards requests to a port, and waits while no server listens there, as the proxies before real servers do. Claude
+ * Code gives a server up after a few refused connections, and a restart on a busy machine takes longer.
+ */
+async function startPatientProxy(port: string): Promise<AsyncDisposable & { readonly port: number }> {
+  let isOpen = true
+  const forward = (incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer): void => {
+    const { url: path, method } = incoming
+    const headers = { ...incoming.headers, host: `127.0.0.1:${port}` }
+    const sent = request({ host: '127.0.0.1', port, path, method, headers }, answer => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.on('error', () => outgoing.destroy())
+      answer.pipe(outgoing)
+    })
+    sent.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code !== 'ECONNREFUSED' || outgoing.headersSent) outgoing.destroy()
+      else void delay(50).then(() => isOpen && forward(incoming, outgoing, body))
+    })
+    outgoing.once('close', () => sent.destroy())
+    sent.end(body)
+  }
+  const accept = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> =>
+    forward(incoming, outgoing, Buffer.concat(await incoming.toArray()))
+  const proxy = createServer((incoming, outgoing) => void accept(incoming, outgoing))
+  await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: async () => {
+      isOpen = false
+      proxy.closeAllConnections()
+      await new Promise(resolve => proxy.close(resolve))
+    },
+  }
+}
 
 function toConfig(target: Target): McpHttpServerConfig | McpStdioServerConfig {
   return target.kind === 'http'
