@@ -71,21 +71,27 @@ const OWNERS: Readonly<Record<string, (world: World, skills: SkillRuntime) => Ow
 
 const count = ({ text }: ModelRequest, part: string): number => text.split(part).length - 1
 
+/** Opens a history. `say` returns the last request of a turn. */
+function open(name: string, world: World, skills: SkillRuntime) {
+  const owner = OWNERS[name]?.(world, skills)
+  if (owner === undefined) throw new Error(`no owner ${name}`)
+  const say = async (text: string, ...replies: readonly Reply[]): Promise<ModelRequest> => {
+    await skills.fresh()
+    world.server.play(...replies, DONE)
+    await owner.say(text)
+    const last = world.server.requests.at(-1)
+    if (last === undefined) throw new Error('no request')
+    return last
+  }
+  return { owner, say }
+}
+
 test.each(Object.keys(OWNERS))(
   '%s: a branch that is shown again knows what it loaded and was told, and learns what changed since',
   async name => {
     await using world = await World.open()
     await using skills = await world.createSkills()
-    const owner = OWNERS[name]?.(world, skills)
-    if (owner === undefined) throw new Error(`no owner ${name}`)
-    const say = async (text: string, ...replies: readonly Reply[]): Promise<ModelRequest> => {
-      await skills.fresh()
-      world.server.play(...replies, DONE)
-      await owner.say(text)
-      const last = world.server.requests.at(-1)
-      if (last === undefined) throw new Error('no request')
-      return last
-    }
+    const { owner, say } = open(name, world, skills)
     await say('Hello.')
     const trunk = owner.copy()
     world.folder.writeSkill('maps')
@@ -110,16 +116,10 @@ test.each(Object.keys(OWNERS))(
   async name => {
     await using world = await World.open()
     await using skills = await world.createSkills()
-    const owner = OWNERS[name]?.(world, skills)
-    if (owner === undefined) throw new Error(`no owner ${name}`)
-    const say = async (text: string, ...replies: readonly Reply[]): Promise<ModelRequest> => {
-      await skills.fresh()
+    const { owner, say: sayNext } = open(name, world, skills)
+    const say = async (...message: Parameters<typeof sayNext>): Promise<ModelRequest> => {
       world.server.requests.length = 0 // the server counts its requests for the ids
-      world.server.play(...replies, DONE)
-      await owner.say(text)
-      const last = world.server.requests.at(-1)
-      if (last === undefined) throw new Error('no request')
-      return last
+      return await sayNext(...message)
     }
     await say('Hello.')
     const trunk = owner.copy()

@@ -26,13 +26,7 @@ export const copilotSkillsHarness: Harness = {
       loadTool: { name: 'skill', field: 'skill' },
       say: async text => await ask(session, text),
       compact: async () => void (await session.rpc.history.compact()),
-      openSubagent: () => {
-        const say = async (text: string): Promise<void> => {
-          delegation.begin()
-          await ask(session, text)
-        }
-        return Promise.resolve({ say })
-      },
+      openSubagent: async () => await delegation.open(session),
       async [Symbol.asyncDispose]() {
         await client.stop()
         await relay[Symbol.asyncDispose]()

@@ -8,7 +8,7 @@ import {
   type Tool,
 } from '@github/copilot-sdk'
 import { copilot } from '@skillstoke/adapters/copilot'
-import type { Harness } from './harness.ts'
+import type { Harness, HarnessConversation } from './harness.ts'
 import { Relay, type RelayAnswer } from './relay.ts'
 import type { World } from './world.ts'
 
@@ -100,6 +100,15 @@ export class Delegation {
     this.#replies = [...first, { kind: 'call', name: 'task', input }, { kind: 'text', text: 'Done.' }]
   }
 
+  /** Returns the subagent, to which each message goes through the main agent. */
+  open(session: CopilotSession): Promise<Pick<HarnessConversation, 'say'>> {
+    const say = async (text: string): Promise<void> => {
+      this.begin()
+      await ask(session, text)
+    }
+    return Promise.resolve({ say })
+  }
+
   answer(request: string): RelayAnswer | undefined {
     return request.includes(RESEARCHER) ? undefined : this.#replies.shift()
   }
@@ -132,13 +141,7 @@ function createHarness(name: string, api: Api, limits: Harness['limits'] = {}): 
           return { say: async text => await ask(copy, text) }
         },
         compact: async () => void (await session.rpc.history.compact()),
-        openSubagent: () => {
-          const say = async (text: string): Promise<void> => {
-            delegation.begin()
-            await ask(session, text)
-          }
-          return Promise.resolve({ say })
-        },
+        openSubagent: async () => await delegation.open(session),
         async [Symbol.asyncDispose]() {
           await client.stop()
           await relay[Symbol.asyncDispose]()

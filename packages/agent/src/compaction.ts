@@ -77,6 +77,6 @@ export function isAdded({ role, content }: Pick<ConversationMessage, 'role' | 'c
 }
 
 /** Changes a text of the user that begins like a message of the agent, so that nobody takes it for one. */
-export function ownWords(text: string): string {
+export function toQuestion(text: string): string {
   return isAdded({ role: 'user', content: text }) ? `\n${text}` : text
 }

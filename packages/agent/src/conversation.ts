@@ -28,9 +28,9 @@ import {
   findMissingTexts,
   findOpenMessages,
   findOpenQuestion,
-  ownWords,
   STOPPED,
   toCompacted,
+  toQuestion,
 } from './compaction.ts'
 import {
   ConversationConflictError,
@@ -459,7 +459,7 @@ export class Conversation implements Disposable {
     if (pending.length > 0) await this.#append([toDeclinedMessage(pending, finished)])
     const question = {
       role: 'user',
-      content: typeof input === 'string' ? ownWords(input) : toStorable(input),
+      content: typeof input === 'string' ? toQuestion(input) : toStorable(input),
     } as const
     if (typeof input !== 'string') {
       await this.#append([question])
@@ -468,7 +468,7 @@ export class Conversation implements Disposable {
     }
     using attempt = new Attempt(this.session)
     const { reservedCommands: reserved } = this.#options
-    const { text, skill } = await this.session.expandSlash(ownWords(input), defined({ reserved }))
+    const { text, skill } = await this.session.expandSlash(toQuestion(input), defined({ reserved }))
     await this.#append([{ role: 'user', content: text }])
     attempt.keep()
     this.#question = question

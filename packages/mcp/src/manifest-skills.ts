@@ -3,11 +3,7 @@ import type { Skill as SkillEntry } from '@modelcontextprotocol/client/ext/skill
 import { readFrontmatter, SkillError } from '@skillstoke/core'
 import { decodeText, quote, toMessage } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
-import { assertSize, type EntryReader, sizeOf } from './remote-skill.ts'
-
-interface Options {
-  readonly signal: AbortSignal
-}
+import { assertSize, type EntryReader, type ReadOptions, sizeOf } from './remote-skill.ts'
 
 const NO_SKILLS =
   'the server offers neither the Skills extension (io.modelcontextprotocol/skills) nor a resource skill://<name>/SKILL.md'
@@ -34,7 +30,7 @@ export class ManifestSkills implements EntryReader {
     this.#maxSkills = maxSkills
   }
 
-  async list(_cursor: undefined, options: Options): ReturnType<EntryReader['list']> {
+  async list(_cursor: undefined, options: ReadOptions): ReturnType<EntryReader['list']> {
     const { resources } = await this.#client.listResources(undefined, options)
     const uris = resources.map(({ uri }) => uri).filter(uri => /^skill:\/\/.+\/SKILL\.md$/.test(uri))
     // An empty list may also mean that the last skill was deleted, which must not keep it alive.
@@ -58,7 +54,7 @@ export class ManifestSkills implements EntryReader {
   async read(
     { resources }: Pick<SkillEntry, 'resources'>,
     uri: string,
-    options: Options,
+    options: ReadOptions,
   ): ReturnType<EntryReader['read']> {
     const bytes = await this.#readBytes(uri, options)
     const listed = resources === 'dynamic' ? undefined : resources.find(file => file.uri === uri)
@@ -80,7 +76,7 @@ export class ManifestSkills implements EntryReader {
     throw new Error('a manifest lists all files')
   }
 
-  async #readEntry(uri: string, options: Options): Promise<SkillEntry> {
+  async #readEntry(uri: string, options: ReadOptions): Promise<SkillEntry> {
     const root = uri.replace(/SKILL\.md$/, '')
     const resources = toResources(root, decodeText(await this.#readBytes(`${root}_manifest`, options)) ?? '')
     assertSize(sizeOf({ resources }))
@@ -90,7 +86,7 @@ export class ManifestSkills implements EntryReader {
     return { uri, frontmatter: frontmatter as SkillEntry['frontmatter'], resources }
   }
 
-  async #readBytes(uri: string, options: Options): Promise<Uint8Array> {
+  async #readBytes(uri: string, options: ReadOptions): Promise<Uint8Array> {
     const { contents } = await this.#client.readResource({ uri }, options)
     const [content] = contents
     if (content === undefined) throw new SkillError('IO_FAILED', `${uri} has no contents`)

@@ -20,7 +20,8 @@ export interface McpSkill extends ListedSkill {
   readonly entry: Pick<SkillEntry, 'uri' | 'frontmatter' | 'resources'>
 }
 
-interface Options {
+/** The options of a request to a server. */
+export interface ReadOptions {
   readonly signal: AbortSignal
 }
 
@@ -29,16 +30,16 @@ export interface EntryReader {
   readonly directoryRead: boolean
   list(
     params: undefined,
-    options: Options,
+    options: ReadOptions,
   ): Promise<{
     readonly skills: readonly SkillEntry[]
     readonly invalid: readonly { readonly uri?: string; readonly index: number; readonly reason: string }[]
   }>
   /** Reads a file of a skill, and verifies its digest. */
-  read(entry: McpSkill['entry'], uri: string, options: Options): Promise<{ readonly bytes: Uint8Array }>
+  read(entry: McpSkill['entry'], uri: string, options: ReadOptions): Promise<{ readonly bytes: Uint8Array }>
   readDirectory(
     uri: string,
-    options: Options,
+    options: ReadOptions,
   ): Promise<{
     readonly resources: readonly { readonly uri: string; readonly mimeType?: string | undefined }[]
   }>
